@@ -1,0 +1,15 @@
+"""Runge-Kutta methods of every kind: explicit, implicit, partitioned, split. They step any field and know no GP."""
+
+from sgpd.integrators.catalogue import get as get
+from sgpd.integrators.catalogue import names as names
+from sgpd.integrators.implicit import Newton as Newton
+from sgpd.integrators.implicit import StepInfo as StepInfo
+from sgpd.integrators.methods import Integrator as Integrator
+from sgpd.integrators.methods import PartitionedRungeKutta as PartitionedRungeKutta
+from sgpd.integrators.methods import RungeKutta as RungeKutta
+from sgpd.integrators.methods import SplitStep as SplitStep
+from sgpd.integrators.rollout import Rollout as Rollout
+from sgpd.integrators.rollout import rollout as rollout
+from sgpd.integrators.tableau import PartitionedTableau as PartitionedTableau
+from sgpd.integrators.tableau import Splitting as Splitting
+from sgpd.integrators.tableau import Tableau as Tableau

@@ -1,0 +1,55 @@
+"""Many steps in a row: a scan that keeps every k-th state, in memory that does not grow with the rest."""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from sgpd.arrays import State
+from sgpd.fields import Field
+from sgpd.integrators.implicit import SAVED_FOR_BACKWARD
+from sgpd.integrators.methods import Integrator
+
+
+class Rollout(NamedTuple):
+    """States after 0, k, 2k, ... steps, and how the steps between them went."""
+
+    states: Float[Array, "n_plus_1 d"]
+    converged: Bool[Array, " n"]  # all steps since the state before
+    residual: Float[Array, " n"]  # the worst of them
+
+
+def rollout(
+    integrator: Integrator, field: Field, x0: State, steps: Float[Array, " n_times_k"], save_every: int = 1
+) -> Rollout:
+    """Step a field from x0 with the step lengths `steps`, saving every `save_every`-th state.
+
+    A step of length 0 stays where it is, so that schedules of different length can be padded to one.
+    """
+    count, rest = divmod(steps.shape[0], save_every)
+    if rest:
+        raise ValueError(
+            f"{steps.shape[0]} steps cannot be saved every {save_every}: the last {rest} would be lost; "
+            "make the number of steps a multiple."
+        )
+
+    # The backward pass computes a step again from the state before it (and, if implicit, from its converged stages)
+    # instead of keeping every sine and cosine of the forward pass.
+    policy = jax.checkpoint_policies.save_only_these_names(SAVED_FOR_BACKWARD)
+
+    @partial(jax.checkpoint, policy=policy, prevent_cse=False)
+    def one_step(x, h):
+        x, info = integrator.advance(field, x, h)
+        return x, (info.converged, info.residual)
+
+    def until_next_save(x, hs):
+        if save_every == 1:
+            x, (converged, residual) = one_step(x, hs[0])
+        else:
+            x, (converged, residual) = jax.lax.scan(one_step, x, hs)
+        return x, (x, jnp.all(converged), jnp.max(residual))
+
+    _, (states, converged, residual) = jax.lax.scan(until_next_save, x0, steps.reshape(count, save_every))
+    return Rollout(jnp.concatenate([x0[None, :], states]), converged, residual)

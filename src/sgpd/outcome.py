@@ -1,0 +1,61 @@
+"""What can go wrong, in words: each failure is one sentence and one remedy.
+
+Inside compiled code a failure is a value (a residual, a flag); it becomes an exception or a warning once, at the edge.
+"""
+
+import difflib
+from collections.abc import Iterable
+from enum import Enum
+
+
+class Outcome(Enum):
+    """How a numerical computation ended. The value is (what happened, what to do)."""
+
+    OK = ("Every step converged and stayed finite.", "")
+    NOT_CONVERGED = (
+        "The stage equations of an implicit step did not converge.",
+        "Use a shorter step, or check whether the learned lengthscales are much shorter than one step's motion.",
+    )
+    NOT_FINITE = (
+        "A rollout left the range of floating-point numbers.",
+        "Start inside the region that the recording covers, shorten the horizon, or use a structure that keeps "
+        "rollouts bounded.",
+    )
+    NOT_POSITIVE_DEFINITE = (
+        "A covariance matrix of inducing values is not positive definite.",
+        "Use fewer inducing points, or spread them further apart than the lengthscale allows now.",
+    )
+    DIVERGED = (
+        "The training objective became infinite or not a number.",
+        "Lower the learning rate, shorten the windows, or check the recording for outliers.",
+    )
+
+    @property
+    def sentence(self) -> str:
+        """What happened."""
+        return self.value[0]
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return self.value[1]
+
+
+class NumericalFailure(RuntimeError):
+    """A computation that could not give a usable answer. Carries its `Outcome`."""
+
+    def __init__(self, outcome: Outcome, detail: str = ""):
+        self.outcome = outcome
+        super().__init__(" ".join(part for part in (outcome.sentence, detail, outcome.remedy) if part))
+
+
+class SgpdWarning(UserWarning):
+    """Something a careful user wants to know about a result that is usable all the same."""
+
+
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> ValueError:
+    """A ValueError that lists what there is and guesses what was meant."""
+    choices = list(known)
+    close = difflib.get_close_matches(str(name), choices, n=1)
+    guess = f" Did you mean {close[0]!r}?" if close else ""
+    return ValueError(f"There is no {kind} called {name!r}.{guess} Known: {', '.join(choices)}.")

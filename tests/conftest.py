@@ -1,0 +1,26 @@
+"""Keys are fixed by the test's name, silent broadcasting is an error, compiled programs are kept between tests."""
+
+import zlib
+from pathlib import Path
+
+import jax
+import jax.random as jr
+import pytest
+
+import sgpd.arrays  # noqa: F401  (switches double precision on)
+
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parent.parent / ".jax_cache"))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+@pytest.fixture
+def getkey(request):
+    """A function that gives a new key at each call; the same keys in every run of the same test."""
+    state = [jr.key(zlib.crc32(request.node.nodeid.encode()))]
+
+    def next_key():
+        state[0], key = jr.split(state[0])
+        return key
+
+    return next_key
