@@ -24,3 +24,10 @@ def getkey(request):
         return key
 
     return next_key
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forget_compiled_programs():
+    """Thousands of live programs exhaust the process's memory maps; the cache on disk brings back what is needed."""
+    yield
+    jax.clear_caches()

@@ -1,0 +1,14 @@
+"""Gaussian processes as functions: kernels, inducing values, drawn paths. No trajectory is ever seen here."""
+
+from sgpd.gp.features import spread_normals as spread_normals
+from sgpd.gp.inducing import JITTER as JITTER
+from sgpd.gp.inducing import WhitenedGaussian as WhitenedGaussian
+from sgpd.gp.inducing import prior_root as prior_root
+from sgpd.gp.kernels import Kernel as Kernel
+from sgpd.gp.kernels import Matern32 as Matern32
+from sgpd.gp.kernels import Matern52 as Matern52
+from sgpd.gp.kernels import SquaredExponential as SquaredExponential
+from sgpd.gp.paths import Path as Path
+from sgpd.gp.paths import draw_path as draw_path
+from sgpd.gp.paths import mean_path as mean_path
+from sgpd.gp.trig import sincos as sincos

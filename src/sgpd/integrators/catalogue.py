@@ -5,6 +5,8 @@ from collections.abc import Callable
 from functools import cache
 from math import sqrt
 
+import numpy as np
+
 from sgpd.integrators.methods import Integrator, PartitionedRungeKutta, RungeKutta, SplitStep
 from sgpd.integrators.tableau import PartitionedTableau, Splitting, Tableau
 from sgpd.outcome import unknown_name
@@ -13,7 +15,7 @@ _Maker = Callable[[str], Integrator]
 
 
 def _runge_kutta(order: int, a, b) -> _Maker:
-    return lambda name: RungeKutta(Tableau(name, a, b, order))
+    return lambda name: RungeKutta(Tableau(name, np.array(a), np.array(b), order))
 
 
 def _gauss_4() -> _Maker:
@@ -54,21 +56,21 @@ def _dopri5() -> _Maker:
 
 
 def _splitting(order: int, kicks, drifts) -> _Maker:
-    return lambda name: SplitStep(Splitting(name, kicks, drifts, order))
+    return lambda name: SplitStep(Splitting(name, np.array(kicks), np.array(drifts), order))
 
 
 def _yoshida(order: int, *outer: float) -> _Maker:
     """Störmer-Verlet steps of lengths outer, middle, reversed outer (Yoshida 1990)."""
     weights = [*outer, 1 - 2 * sum(outer), *reversed(outer)]
-    verlet = Splitting("stormer-verlet", [0.5, 0.5], [1, 0], 2)
+    verlet = Splitting("stormer-verlet", np.array([0.5, 0.5]), np.array([1, 0]), 2)
     return lambda name: SplitStep(verlet.compose(name, weights, order))
 
 
 def _lobatto_pair(name: str) -> Integrator:
     """Momenta by Lobatto IIIB, positions by IIIA: with two stages it would be Störmer-Verlet, a kick first."""
-    b = [1 / 6, 2 / 3, 1 / 6]
-    iiia = Tableau("lobatto-iiia-4", [[0, 0, 0], [5 / 24, 1 / 3, -1 / 24], b], b, 4)
-    iiib = Tableau("lobatto-iiib-4", [[1 / 6, -1 / 6, 0], [1 / 6, 1 / 3, 0], [1 / 6, 5 / 6, 0]], b, 4)
+    b = np.array([1 / 6, 2 / 3, 1 / 6])
+    iiia = Tableau("lobatto-iiia-4", np.array([[0, 0, 0], [5 / 24, 1 / 3, -1 / 24], b]), b, 4)
+    iiib = Tableau("lobatto-iiib-4", np.array([[1 / 6, -1 / 6, 0], [1 / 6, 1 / 3, 0], [1 / 6, 5 / 6, 0]]), b, 4)
     return PartitionedRungeKutta(PartitionedTableau(name, p=iiib, q=iiia, order=4))
 
 

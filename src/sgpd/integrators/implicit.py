@@ -68,7 +68,7 @@ def solve_stages(
 
     `a[i, j, k]` is how much of stage j's k-th coordinate enters stage i: for a partitioned method it differs along k.
     """
-    f, parameters = jax.closure_convert(field, x)
+    f, parameters = jax.closure_convert(lambda y: field(y), x)  # a field that is a pytree has no hash
     frozen = jax.lax.stop_gradient((parameters, x, h))
     found = _iterate(f, *frozen, a, newton)
     stages, matrix = checkpoint_name((found.stages, _newton_matrix(found.jacobian, frozen[2], a)), SAVED_FOR_BACKWARD)

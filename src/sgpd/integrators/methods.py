@@ -1,7 +1,7 @@
 """One step of a method. A method is a tableau; the classes here only know how to step one."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -64,7 +64,7 @@ class RungeKutta(Integrator):
     """Any Runge-Kutta method, explicit or implicit, for any field."""
 
     tableau: Tableau
-    newton: Newton = Newton()
+    newton: Newton = field(default_factory=Newton)
 
     def advance(self, field: Field, x: State, h: Scalar) -> tuple[State, StepInfo]:
         """One step, to be called inside a compiled function."""
@@ -83,14 +83,14 @@ class PartitionedRungeKutta(Integrator):
     """A pair of implicit Runge-Kutta methods, one for the momenta and one for the positions of any x = (p, q)."""
 
     tableau: PartitionedTableau
-    newton: Newton = Newton()
+    newton: Newton = field(default_factory=Newton)
 
     def advance(self, field: Field, x: State, h: Scalar) -> tuple[State, StepInfo]:
         """One step, to be called inside a compiled function."""
-        p, q = halves(x)
+        n = halves(x)[0].shape[0]
         pair = self.tableau.p, self.tableau.q
-        a = np.concatenate([np.repeat(t.a[:, :, None], p.shape[0], axis=2) for t in pair], axis=2)
-        b = np.concatenate([np.repeat(t.b[:, None], p.shape[0], axis=1) for t in pair], axis=1)
+        a = np.concatenate([np.repeat(t.a[:, :, None], n, axis=2) for t in pair], axis=2)
+        b = np.concatenate([np.repeat(t.b[:, None], n, axis=1) for t in pair], axis=1)
         stages, info = solve_stages(field, x, h, jnp.asarray(a), self.newton)
         return x + h * (jnp.asarray(b) * stages).sum(axis=0), info
 
@@ -106,8 +106,8 @@ class SplitStep(Integrator):
         dp, dq = getattr(field, "dp", None), getattr(field, "dq", None)
         if dp is None or dq is None:
             raise ValueError(
-                f"{self.name} steps momenta and positions in turn and needs a split field (dp(q), dq(p)); wrap yours in "
-                "sgpd.SplitField, use the structure 'separable', or take 'implicit-midpoint' or 'gauss-4' instead."
+                f"{self.name} steps momenta and positions in turn and needs a split field (dp(q), dq(p)); wrap yours "
+                "in sgpd.SplitField, use the structure 'separable', or take 'implicit-midpoint' or 'gauss-4' instead."
             )
         p, q = halves(x)
         for kick, drift in zip(self.tableau.kicks, self.tableau.drifts, strict=True):

@@ -100,7 +100,7 @@ class Splitting:
     order: int
 
     def __post_init__(self):
-        kicks, drifts = np.asarray(self.kicks, float), np.asarray(self.drifts, float)
+        kicks, drifts = np.array(self.kicks, float), np.array(self.drifts, float)
         object.__setattr__(self, "kicks", kicks)
         object.__setattr__(self, "drifts", drifts)
         if kicks.ndim != 1 or kicks.shape != drifts.shape:
@@ -154,7 +154,7 @@ def _coefficients(name: str, a, b) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _require_consistency(name: str, b: np.ndarray):
-    if abs(b.sum() - 1) > 1e-12:
+    if not abs(b.sum() - 1) <= 1e-12:  # a sum that is not a number is refused too
         raise ValueError(f"{name}: weights must sum to 1 (consistency), got {b.sum()!r}; check the coefficients.")
 
 

@@ -1,0 +1,209 @@
+"""Recordings: one or several runs of one system, at any times, with values missing where they are missing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from sgpd.data.reading import read_recording
+from sgpd.data.refusals import as_floats, require_observed, require_run, require_shapes, require_unique
+from sgpd.outcome import unknown_name
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One recording without interruption by a restart. The arrays are read-only copies."""
+
+    times: Float[np.ndarray, " n"]
+    states: Float[np.ndarray, "n d"]  # NaN where a value is missing
+
+    def __post_init__(self):
+        times, states = as_floats(self.times, "The times"), as_floats(self.states, "The states")
+        require_shapes(times, states, "A run")
+        for name, array in (("times", times), ("states", states)):
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    @property
+    def observed(self) -> Bool[np.ndarray, "n d"]:
+        """Which values are there."""
+        return ~np.isnan(self.states)
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories:
+    """Runs of one system, all with the same channels.
+
+    Times increase strictly within a run; they need not be evenly spaced, nor the same in two runs. A value that is
+    missing is NaN. What breaks these rules is refused when the object is made, with the run and the row (counted
+    from 0, like the runs).
+    """
+
+    runs: tuple[Run, ...]
+    names: tuple[str, ...]  # of the channels
+    units: tuple[str, ...]  # of the channels, "" where unknown
+    run_names: tuple[str, ...] = ()  # "0", "1", ... where none are given
+
+    def __post_init__(self):
+        if not self.run_names:
+            object.__setattr__(self, "run_names", tuple(str(index) for index in range(len(self.runs))))
+        _require_names(self)
+        for name, run in zip(self.run_names, self.runs, strict=True):
+            if run.states.shape[1] != self.dimension:
+                raise ValueError(
+                    f"run {name}: there are {run.states.shape[1]} channels, but {self.dimension} names "
+                    f"({', '.join(self.names)}); give every run the same channels and each channel one name."
+                )
+            require_run(run.times, run.states, self.names, f"run {name}", f"run {name}, row {{}}".format)
+        require_observed([run.states for run in self.runs], self.names, "the recording")
+
+    @classmethod
+    def from_arrays(
+        cls,
+        times: Any,
+        states: Any,
+        names: Sequence[str] | None = None,
+        units: Sequence[str] | Mapping[str, str] | None = None,
+    ) -> "Trajectories":
+        """Take arrays: times (n,) and states (n, d) of one run, or a sequence of each with one entry for each run.
+
+        A value is missing where a state is NaN or, in a `numpy.ma` array, masked. The channels are called x1 ... xd
+        unless `names` says otherwise; `units` has one for each channel, or maps names to units.
+        """
+        if not _several(times):
+            times, states = [times], [states]
+        if len(times) != len(states):
+            raise ValueError(
+                f"There are times of {len(times)} runs, but states of {len(states)}; give both for each run."
+            )
+        runs = tuple(_run(index, t, x) for index, (t, x) in enumerate(zip(times, states, strict=True)))
+        names = tuple(names) if names is not None else tuple(f"x{k + 1}" for k in range(runs[0].states.shape[1]))
+        return cls(runs, names, _units(names, units))
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        time: str | None = None,
+        state: str | Sequence[str] | None = None,
+        run: str | None = None,
+        units: Sequence[str] | Mapping[str, str] | None = None,
+    ) -> "Trajectories":
+        """Read a CSV file with a line of column names, or an NPZ file of arrays of equal length.
+
+        **Arguments:**
+
+        - `time`: the column of times; by default the one called t or time, else the first.
+        - `state`: the columns of the state, in the order that the state shall have; by default all others that hold
+            numbers, in file order. In an NPZ file, x of shape (n, d) is the columns x1 ... xd, and `x` stands for all.
+        - `run`: the column that names the run of each row; by default the one called run, if there is one. Rows of a
+            run need not be adjacent; they keep their order.
+        - `units`: one for each channel, or a mapping from names to units.
+
+        An empty cell, NA or nan is a missing value.
+        """
+        recording = read_recording(path, time, state, run)
+        runs = tuple(Run(t, x) for t, x in zip(recording.times, recording.states, strict=True))
+        return cls(runs, recording.names, _units(recording.names, units), recording.run_names)
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    @property
+    def dimension(self) -> int:
+        """The number of channels."""
+        return len(self.names)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of all runs together."""
+        return sum(len(run) for run in self.runs)
+
+    @property
+    def step(self) -> float:
+        """The usual time between two rows: the median over all runs."""
+        return float(np.median(np.concatenate([np.diff(run.times) for run in self.runs])))
+
+    @property
+    def duration(self) -> float:
+        """The time from the first to the last row of the longest run."""
+        return float(max(run.times[-1] - run.times[0] for run in self.runs))
+
+    @property
+    def missing(self) -> int:
+        """The number of values that are missing."""
+        return int(sum(np.isnan(run.states).sum() for run in self.runs))
+
+    @property
+    def complete(self) -> bool:
+        """Whether no value is missing."""
+        return self.missing == 0
+
+    @property
+    def center(self) -> Float[np.ndarray, " d"]:
+        """The mean of each channel over what was observed."""
+        return np.nanmean(np.concatenate([run.states for run in self.runs]), axis=0)
+
+    @property
+    def spread(self) -> Float[np.ndarray, " d"]:
+        """The standard deviation of each channel over what was observed."""
+        return np.nanstd(np.concatenate([run.states for run in self.runs]), axis=0)
+
+    def __repr__(self) -> str:
+        parts = [
+            _count(len(self), "run"),
+            _count(self.rows, "row"),
+            f"{self.duration:.4g} time units",
+            f"step {self.step:.4g}",
+            f"channels {' '.join(self.names)}",
+        ]
+        if not self.complete:
+            parts.append(f"{_count(self.missing, 'value')} missing")
+        return f"Trajectories({', '.join(parts)})"
+
+
+def _require_names(data: Trajectories):
+    if not data.runs:
+        raise ValueError("There is no run in this recording; give at least one.")
+    require_unique(data.names, "the recording", "give every channel its own name")
+    require_unique(data.run_names, "the recording", "give every run its own name")
+    for what, given, expected in (
+        ("units", len(data.units), data.dimension),
+        ("names of runs", len(data.run_names), len(data.runs)),
+    ):
+        if given != expected:
+            raise ValueError(f"There are {given} {what} where {expected} are needed; give one for each, or none.")
+
+
+def _several(times: Any) -> bool:
+    """Whether these are the times of several runs: their entries are no numbers but arrays."""
+    if isinstance(times, list | tuple):
+        return any(np.ndim(entry) > 0 for entry in times)
+    return np.ndim(times) > 1
+
+
+def _run(index: int, times: Any, states: Any) -> Run:
+    times, states = as_floats(times, f"run {index}: the times"), as_floats(states, f"run {index}: the states")
+    require_shapes(times, states, f"run {index}")
+    return Run(times, states)
+
+
+def _units(names: Sequence[str], units: Sequence[str] | Mapping[str, str] | None) -> tuple[str, ...]:
+    if units is None:
+        return ("",) * len(names)
+    if not isinstance(units, Mapping):
+        return tuple(units)
+    for name in units:
+        if name not in names:
+            raise unknown_name("channel", name, names)
+    return tuple(units.get(name, "") for name in names)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

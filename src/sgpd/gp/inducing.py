@@ -1,0 +1,59 @@
+"""q(z): a Gaussian over the values z of a latent function at its inducing points, in whitened coordinates.
+
+z = L u with L Lᵀ = k(ξ, ξ), so that the prior of u is N(0, I) whatever the kernel, and KL(q ‖ p) needs no kernel.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from sgpd.arrays import Scalar
+from sgpd.gp.kernels import Kernel
+
+# Relative to the kernel's variance.
+JITTER = 1e-8
+
+
+def prior_root(kernel: Kernel, inducing: Float[Array, "m k"]) -> Float[Array, "m m"]:
+    """L with L Lᵀ = k(ξ, ξ) + jitter; nan where that is not positive definite."""
+    jitter = JITTER * kernel.variance * jnp.eye(inducing.shape[0])
+    return jnp.linalg.cholesky(kernel.matrix(inducing, inducing) + jitter)
+
+
+class WhitenedGaussian(eqx.Module):
+    """q(u) = N(mean, R Rᵀ), independent from latent to latent; R lower triangular, or diagonal."""
+
+    mean: Float[Array, "*latents m"]
+    raw_root: Float[Array, "..."]  # R with the logarithm of its diagonal; only that logarithm when diagonal
+
+    @classmethod
+    def isotropic(cls, mean: Float[Array, "*latents m"], std: float, diagonal: bool = False) -> "WhitenedGaussian":
+        """The same standard deviation in every direction."""
+        raw = jnp.full(mean.shape, jnp.log(std))
+        return cls(mean, raw if diagonal else raw[..., None] * jnp.eye(mean.shape[-1]))
+
+    @property
+    def diagonal(self) -> bool:
+        """Whether R is diagonal."""
+        return self.raw_root.ndim == self.mean.ndim
+
+    @property
+    def root(self) -> Float[Array, "*latents m m"]:
+        """R."""
+        eye = jnp.eye(self.mean.shape[-1])
+        if self.diagonal:
+            return jnp.exp(self.raw_root)[..., None] * eye
+        log_diagonal = jnp.diagonal(self.raw_root, axis1=-2, axis2=-1)
+        return jnp.tril(self.raw_root, -1) + jnp.exp(log_diagonal)[..., None] * eye
+
+    def value(self, normals: Float[Array, "*latents m"]) -> Float[Array, "*latents m"]:
+        """The draw u = mean + R ε that belongs to standard normals ε."""
+        if self.diagonal:
+            return self.mean + jnp.exp(self.raw_root) * normals
+        return self.mean + jnp.einsum("...ij,...j->...i", self.root, normals)
+
+    def kl(self) -> Scalar:
+        """KL(q ‖ p) = ½ (‖R‖² + ‖mean‖² - m) - log det R, summed over the latents."""
+        log_diagonal = self.raw_root if self.diagonal else jnp.diagonal(self.raw_root, axis1=-2, axis2=-1)
+        square = jnp.sum(self.root**2) + jnp.sum(self.mean**2)
+        return (square - self.mean.size) / 2 - jnp.sum(log_diagonal)
