@@ -1,0 +1,66 @@
+"""Learn dynamical systems from noisy recordings with Gaussian processes inside structure-preserving integrators.
+
+Names are imported when they are first used, so that `import sgpd` is quick.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sgpd import checks as checks
+    from sgpd import data as data
+    from sgpd import gp as gp
+    from sgpd import inference as inference
+    from sgpd import integrators as integrators
+    from sgpd import structures as structures
+    from sgpd import systems as systems
+    from sgpd.data import Trajectories as Trajectories
+    from sgpd.fields import SplitField as SplitField
+    from sgpd.fields import Traits as Traits
+    from sgpd.inference import Forecast as Forecast
+    from sgpd.inference import Model as Model
+    from sgpd.inference import Variational as Variational
+    from sgpd.inference import fit as fit
+    from sgpd.inference import load as load
+    from sgpd.integrators import PartitionedTableau as PartitionedTableau
+    from sgpd.integrators import Splitting as Splitting
+    from sgpd.integrators import Tableau as Tableau
+    from sgpd.outcome import NumericalFailure as NumericalFailure
+    from sgpd.outcome import Outcome as Outcome
+    from sgpd.outcome import SgpdWarning as SgpdWarning
+
+_MODULES = ("checks", "data", "gp", "inference", "integrators", "structures", "systems")
+_NAMES = {
+    "Forecast": "inference",
+    "Model": "inference",
+    "NumericalFailure": "outcome",
+    "Outcome": "outcome",
+    "PartitionedTableau": "integrators",
+    "SgpdWarning": "outcome",
+    "SplitField": "fields",
+    "Splitting": "integrators",
+    "Tableau": "integrators",
+    "Traits": "fields",
+    "Trajectories": "data",
+    "Variational": "inference",
+    "fit": "inference",
+    "load": "inference",
+}
+
+__all__ = [*_MODULES, *_NAMES]
+
+
+def __getattr__(name: str):
+    if name in _MODULES:
+        return importlib.import_module(f"sgpd.{name}")
+    if name in _NAMES:
+        return getattr(importlib.import_module(f"sgpd.{_NAMES[name]}"), name)
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("sgpd")
+    raise AttributeError(f"module 'sgpd' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

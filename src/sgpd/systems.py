@@ -4,8 +4,9 @@ The settings are those of the paper's experiments, with its misprints put right.
 (p, q), momenta first.
 """
 
+import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -30,7 +31,7 @@ class System:
     duration: float  # of the recording
     horizon: float  # of the forecast
     noise_variance: tuple[float, ...]
-    invariants: Mapping[str, Callable[[State], Scalar]] = field(default_factory=dict)  # besides the energy
+    invariants: Mapping[str, Callable[[State], Scalar]] = dataclasses.field(default_factory=dict)  # besides the energy
 
     def simulate(self, x0, times) -> np.ndarray:
         """The exact solution at `times`, from x0 at times[0], by DOP853 with tolerance 1e-12."""
@@ -39,9 +40,11 @@ class System:
         x0, times = np.asarray(x0, float), np.asarray(times, float)
         if x0.shape != (len(self.names),) or not np.isfinite(x0).all():
             raise ValueError(f"The state of {self.name} is {len(self.names)} finite numbers {self.names}, got {x0}.")
-        if times.ndim != 1 or len(times) < 2 or not (np.diff(times) > 0).all():
-            raise ValueError("Times to simulate must increase, and there must be at least two.")
+        if times.ndim != 1 or len(times) < 2 or not np.isfinite(times).all() or not (np.diff(times) > 0).all():
+            raise ValueError("Times to simulate must be finite and increase, and there must be at least two.")
         derivative = jax.jit(self.field)
+        if not np.isfinite(derivative(x0)).all():  # the solver would choose no first step, and never end
+            raise NumericalFailure(Outcome.NOT_FINITE, f"The field of {self.name} is not finite at {x0}.")
         solution = solve_ivp(
             lambda t, x: np.asarray(derivative(x)),
             (times[0], times[-1]),

@@ -1,6 +1,5 @@
 """Analytic non-linear fields to step, x = (p, q)."""
 
-import jax
 import jax.numpy as jnp
 import jax.random as jr
 
@@ -25,22 +24,22 @@ def rigid_body(x):
     return jnp.stack([x[1] * x[2] / 2, -x[0] * x[2], x[0] * x[1] / 2])
 
 
-def wave_energy(key, dimension, terms=6):
-    """A random trigonometric polynomial: smooth, bounded, with no symmetry."""
+def wave_gradient(key, dimension, terms=6):
+    """∇H of a random trigonometric polynomial H(x) = Σ aₖ cos(kᵀx + φₖ): smooth, bounded, with no symmetry."""
     k_wave, k_phase, k_height = jr.split(key, 3)
     waves = jr.normal(k_wave, (terms, dimension))
     phases = jr.uniform(k_phase, (terms,), maxval=2 * jnp.pi)
     heights = jr.normal(k_height, (terms,)) / jnp.sqrt(terms)
-    return lambda x: heights @ jnp.cos(waves @ x + phases)
+    return lambda x: -(heights * jnp.sin(waves @ x + phases)) @ waves
 
 
 def hamiltonian_waves(key, freedom):
     """f = (-∂H/∂q, ∂H/∂p) for a random non-separable H."""
-    energy = wave_energy(key, 2 * freedom)
+    gradient = wave_gradient(key, 2 * freedom)
 
     def field(x):
-        gradient = jax.grad(energy)(x)
-        return jnp.concatenate([-gradient[freedom:], gradient[:freedom]])
+        g = gradient(x)
+        return jnp.concatenate([-g[freedom:], g[:freedom]])
 
     return field
 
@@ -48,8 +47,8 @@ def hamiltonian_waves(key, freedom):
 def separable_waves(key, freedom):
     """The split field of random H = T(p) + V(q)."""
     k_kinetic, k_potential = jr.split(key)
-    force = jax.grad(wave_energy(k_potential, freedom))
-    return SplitField(dp=lambda q: -force(q), dq=jax.grad(wave_energy(k_kinetic, freedom)))
+    slope = wave_gradient(k_potential, freedom)
+    return SplitField(dp=lambda q: -slope(q), dq=wave_gradient(k_kinetic, freedom))
 
 
 def waves_for(method, key, freedom):

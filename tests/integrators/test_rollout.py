@@ -8,13 +8,13 @@ import pytest
 from sgpd.fields import SplitField
 from sgpd.integrators import get, rollout
 from tests.integrators.systems import asymmetric_pendulum, tao
-from tests.oracles import central_differences, exact_states
+from tests.oracles import central_differences, exact_states, with_value
 
 X0 = jnp.array([0.7, -0.4])
 IRREGULAR = jnp.array([0.1, 0.3, 0.05, 0.2, 0.12, 0.08, 0.25, 0.15, 0.02, 0.11, 0.2, 0.07])
 
 
-@pytest.mark.parametrize("name", ["rk4", "gauss-4", "lobatto-iiia-iiib-4", "stormer-verlet"])
+@pytest.mark.parametrize("name", ["rk4", "lobatto-iiia-iiib-4", "stormer-verlet"])
 def test_rollout_takes_each_step_with_its_own_length(name):
     method, states = get(name), [X0]
     for h in IRREGULAR:
@@ -26,13 +26,15 @@ def test_rollout_takes_each_step_with_its_own_length(name):
 
 
 def test_irregular_steps_arrive_where_scipy_does():
-    trajectory = rollout(get("gauss-6"), tao, X0, IRREGULAR / 2)
-    exact = exact_states(tao, X0, np.cumsum(IRREGULAR / 2))
-    np.testing.assert_allclose(trajectory.states[1:], exact, rtol=0, atol=1e-9)
+    steps = IRREGULAR / 8  # short enough for the error of gauss-6 to be at 1e-13
+    trajectory = rollout(get("gauss-6"), tao, X0, steps)
+    exact = exact_states(tao, X0, np.cumsum(steps))
+    np.testing.assert_allclose(trajectory.states[1:], exact, rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("save_every", [1, 3, 12])
-@pytest.mark.parametrize("name", ["gauss-4", "stormer-verlet"])
+@pytest.mark.parametrize(
+    ("name", "save_every"), [("implicit-midpoint", 3), ("stormer-verlet", 4), ("stormer-verlet", 12)]
+)
 def test_saving_every_kth_state_gives_every_kth_state_of_the_full_rollout(name, save_every):
     full = rollout(get(name), asymmetric_pendulum, X0, IRREGULAR)
     sparse = rollout(get(name), asymmetric_pendulum, X0, IRREGULAR, save_every)
@@ -40,12 +42,13 @@ def test_saving_every_kth_state_gives_every_kth_state_of_the_full_rollout(name, 
     np.testing.assert_allclose(sparse.residual, full.residual.reshape(-1, save_every).max(axis=1), rtol=0, atol=1e-15)
 
 
-@pytest.mark.parametrize("name", ["euler", "gauss-4", "lobatto-iiia-iiib-4", "yoshida-4"])
+@pytest.mark.parametrize("name", ["euler", "gauss-4", "yoshida-4"])
 def test_steps_of_length_zero_stay_exactly_where_they_are(name):
     trajectory = rollout(get(name), asymmetric_pendulum, X0, jnp.array([0.0, 0.2, 0.0, 0.0]))
     assert (trajectory.states[0] == trajectory.states[1]).all()
     assert (trajectory.states[1] != trajectory.states[2]).all()
-    assert (trajectory.states[2:] == trajectory.states[2]).all()
+    assert (trajectory.states[3] == trajectory.states[2]).all()
+    assert (trajectory.states[4] == trajectory.states[2]).all()
     assert trajectory.converged.all()
 
 
@@ -77,26 +80,28 @@ def run_from(name, save_every, steps):
         field = SplitField(dp=lambda q: -z[2] * jnp.sin(q), dq=lambda p: p + z[3] * p**3)
         return rollout(get(name), field, z[:2], steps, save_every).states.reshape(-1)
 
-    return jax.jit(run)
+    return run
 
 
-@pytest.mark.parametrize("save_every", [1, 3])
-@pytest.mark.parametrize("name", ["rk4", "stormer-verlet", "gauss-4", "lobatto-iiia-iiib-4"])
+@pytest.mark.parametrize(
+    ("name", "save_every"), [("rk4", 1), ("stormer-verlet", 3), ("gauss-4", 3), ("lobatto-iiia-iiib-4", 1)]
+)
 def test_reverse_mode_through_rollout_is_forward_mode_and_finite_differences(name, save_every):
     run, z = run_from(name, save_every, IRREGULAR), jnp.array([0.7, -0.4, 1.2, 0.3])
-    forward = jax.jacfwd(run)(z)
-    np.testing.assert_allclose(jax.jacrev(run)(z), forward, rtol=0, atol=1e-13)
-    np.testing.assert_allclose(forward, central_differences(run, z), rtol=0, atol=1e-8)
+    forward = with_value(jax.jacfwd, run)
+    gradient, _ = forward(z)
+    np.testing.assert_allclose(jax.jit(jax.jacrev(run))(z), gradient, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(gradient, central_differences(lambda z: forward(z)[1], z), rtol=0, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["rk4", "gauss-4"])
-def test_padding_a_schedule_with_steps_of_length_zero_leaves_the_gradient_alone(name):
+def test_padding_a_schedule_with_steps_of_length_zero_leaves_the_gradient_alone():
     z, padded = jnp.array([0.7, -0.4, 1.2, 0.3]), jnp.concatenate([IRREGULAR, jnp.zeros(3)])
-    short, long = (jax.jacrev(run_from(name, 1, steps))(z) for steps in (IRREGULAR, padded))
+    short, long = (jax.jit(jax.jacrev(run_from("implicit-midpoint", 1, steps)))(z) for steps in (IRREGULAR, padded))
     np.testing.assert_allclose(long[: len(short)], short, rtol=0, atol=1e-14)
     np.testing.assert_allclose(long[-2:], short[-2:], rtol=0, atol=1e-14)
 
 
 def test_the_gradient_in_each_step_length_is_that_of_finite_differences():
-    run = jax.jit(lambda steps: rollout(get("gauss-4"), tao, X0, steps).states[-1])
-    np.testing.assert_allclose(jax.jacrev(run)(IRREGULAR), central_differences(run, IRREGULAR), rtol=0, atol=1e-8)
+    reverse = with_value(jax.jacrev, lambda steps: rollout(get("implicit-midpoint"), tao, X0, steps).states[-1])
+    differences = central_differences(lambda steps: reverse(steps)[1], IRREGULAR)
+    np.testing.assert_allclose(reverse(IRREGULAR)[0], differences, rtol=0, atol=1e-8)

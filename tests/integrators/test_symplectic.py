@@ -13,22 +13,23 @@ from tests.integrators.test_tableau import YOSHIDA
 LONG_STEP = 0.7
 
 
-def step_jacobians(method, field, states):
+def step_jacobians(method, field, states, h=LONG_STEP):
     """∂x₁/∂x₀ from each state, of steps that all converged."""
 
     def step(x):
-        x, info = method.step(field, x, LONG_STEP)
+        x, info = method.step(field, x, h)
         return x, info.converged
 
-    jacobians, converged = jax.jit(jax.vmap(jax.jacfwd(step, has_aux=True)))(states)
-    assert converged.all()
-    return jacobians
+    jacobian = jax.jit(jax.jacfwd(step, has_aux=True))
+    jacobians, converged = zip(*map(jacobian, states), strict=True)
+    assert all(converged)
+    return np.stack(jacobians)
 
 
 def symplectic_defect(jacobians):
     n = jacobians.shape[-1] // 2
     form = np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
-    return max(np.abs(m.T @ form @ m - form).max() for m in np.asarray(jacobians))
+    return max(np.abs(m.T @ form @ m - form).max() for m in jacobians)
 
 
 @pytest.mark.parametrize("freedom", [1, 2])
@@ -41,12 +42,12 @@ def test_symplectic_method_keeps_the_symplectic_form_and_volume_to_rounding(name
     assert np.abs(np.linalg.det(jacobians) - 1).max() < 1e-12
 
 
-@pytest.mark.parametrize("freedom", [1, 2])
 @pytest.mark.parametrize("name", [name for name in names() if not get(name).symplectic])
-def test_method_that_does_not_claim_it_loses_the_symplectic_form(name, freedom, getkey):
-    method = get(name)
-    field = waves_for(method, getkey(), freedom)
-    assert symplectic_defect(step_jacobians(method, field, jr.normal(getkey(), (8, 2 * freedom)))) > 1e-7
+def test_method_that_does_not_claim_it_loses_the_symplectic_form(name, getkey):
+    field, states = hamiltonian_waves(getkey(), 1), jr.normal(getkey(), (8, 2))
+    # Newton's method is not damped: at LONG_STEP it misses one implicit Euler step in 400 (and says so).
+    h = 0.5 if name == "implicit-euler" else LONG_STEP
+    assert symplectic_defect(step_jacobians(get(name), field, states, h)) > 1e-7
 
 
 def test_composed_midpoint_keeps_the_symplectic_form(getkey):
@@ -55,20 +56,20 @@ def test_composed_midpoint_keeps_the_symplectic_form(getkey):
     assert symplectic_defect(step_jacobians(method, field, jr.normal(getkey(), (8, 4)))) < 1e-11
 
 
-def largest_drift(name, invariant, steps):
+def largest_drift(name, steps):
+    """How far |x|² and x₁² + x₂²/2 get from their first values."""
     x0 = jnp.array([0.6, -0.5, 0.8])
     trajectory = jax.jit(lambda hs: rollout(get(name), rigid_body, x0, hs))(jnp.full(steps, 0.2))
     assert trajectory.converged.all()
-    values = np.asarray(trajectory.states) ** 2 @ np.array(invariant)
-    return np.abs(values - values[0]).max()
+    values = np.asarray(trajectory.states) ** 2 @ np.array([[1, 1], [1, 0.5], [1, 0]])
+    return np.abs(values - values[0]).max(axis=0)
 
 
 @pytest.mark.parametrize("name", ["implicit-midpoint", "gauss-4", "gauss-6"])
-@pytest.mark.parametrize("invariant", [(1.0, 1.0, 1.0), (1.0, 0.5, 0.0)])
-def test_quadratic_invariants_of_the_rigid_body_are_kept_over_ten_thousand_steps(name, invariant):
-    assert largest_drift(name, invariant, steps=10_000) < 1e-10
+def test_quadratic_invariants_of_the_rigid_body_are_kept_over_ten_thousand_steps(name):
+    assert largest_drift(name, steps=10_000).max() < 1e-10
 
 
-@pytest.mark.parametrize("name", ["rk4", "trapezoidal", "radau-iia-3", "lobatto-iiic-4"])
-def test_methods_that_are_not_symplectic_lose_the_length_of_the_rigid_body(name):
-    assert largest_drift(name, (1.0, 1.0, 1.0), steps=1_000) > 1e-7
+@pytest.mark.parametrize("name", ["rk4", "trapezoidal"])
+def test_methods_that_are_not_symplectic_lose_the_quadratic_invariants_of_the_rigid_body(name):
+    assert largest_drift(name, steps=1_000).min() > 1e-7

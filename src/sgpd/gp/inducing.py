@@ -30,7 +30,7 @@ class WhitenedGaussian(eqx.Module):
     def isotropic(cls, mean: Float[Array, "*latents m"], std: float, diagonal: bool = False) -> "WhitenedGaussian":
         """The same standard deviation in every direction."""
         raw = jnp.full(mean.shape, jnp.log(std))
-        return cls(mean, raw if diagonal else raw[..., None] * jnp.eye(mean.shape[-1]))
+        return cls(mean, raw if diagonal else _diagonal_matrix(raw))
 
     @property
     def diagonal(self) -> bool:
@@ -40,11 +40,10 @@ class WhitenedGaussian(eqx.Module):
     @property
     def root(self) -> Float[Array, "*latents m m"]:
         """R."""
-        eye = jnp.eye(self.mean.shape[-1])
         if self.diagonal:
-            return jnp.exp(self.raw_root)[..., None] * eye
+            return _diagonal_matrix(jnp.exp(self.raw_root))
         log_diagonal = jnp.diagonal(self.raw_root, axis1=-2, axis2=-1)
-        return jnp.tril(self.raw_root, -1) + jnp.exp(log_diagonal)[..., None] * eye
+        return jnp.tril(self.raw_root, -1) + _diagonal_matrix(jnp.exp(log_diagonal))
 
     def value(self, normals: Float[Array, "*latents m"]) -> Float[Array, "*latents m"]:
         """The draw u = mean + R ε that belongs to standard normals ε."""
@@ -57,3 +56,51 @@ class WhitenedGaussian(eqx.Module):
         log_diagonal = self.raw_root if self.diagonal else jnp.diagonal(self.raw_root, axis1=-2, axis2=-1)
         square = jnp.sum(self.root**2) + jnp.sum(self.mean**2)
         return (square - self.mean.size) / 2 - jnp.sum(log_diagonal)
+
+
+def _diagonal_matrix(diagonal: Float[Array, "*latents m"]) -> Float[Array, "*latents m m"]:
+    return jnp.einsum("...i,ij->...ij", diagonal, jnp.eye(diagonal.shape[-1]))
+
+
+class FramedGaussian(eqx.Module):
+    """q(u) seen from a first guess N(center, F Fᵀ): u = center + F v with v ~ `relative`.
+
+    The same family as `WhitenedGaussian`, in coordinates where one step length suits the directions that the data
+    determine sharply and those they hardly touch.
+    """
+
+    center: Float[Array, "*latents m"]
+    frame: Float[Array, "*latents m m"]  # lower triangular
+    relative: WhitenedGaussian
+
+    @classmethod
+    def around(cls, guess: WhitenedGaussian) -> "FramedGaussian":
+        """q(u) = guess, in the guess's own frame."""
+        relative = WhitenedGaussian.isotropic(jnp.zeros_like(guess.mean), 1.0, guess.diagonal)
+        return cls(guess.mean, guess.root, relative)
+
+    @property
+    def mean(self) -> Float[Array, "*latents m"]:
+        """The mean of u."""
+        return self.center + jnp.einsum("...ij,...j->...i", self.frame, self.relative.mean)
+
+    @property
+    def root(self) -> Float[Array, "*latents m m"]:
+        """R = F R_v."""
+        return self.frame @ self.relative.root
+
+    def value(self, normals: Float[Array, "*latents m"]) -> Float[Array, "*latents m"]:
+        """The draw u that belongs to standard normals."""
+        return self.center + jnp.einsum("...ij,...j->...i", self.frame, self.relative.value(normals))
+
+    def kl(self) -> Scalar:
+        """KL(q ‖ p), summed over the latents."""
+        return self.plain().kl()
+
+    def plain(self) -> WhitenedGaussian:
+        """The same q(u) without a frame."""
+        root = self.root
+        log_diagonal = jnp.log(jnp.diagonal(root, axis1=-2, axis2=-1))
+        if self.relative.diagonal:
+            return WhitenedGaussian(self.mean, log_diagonal)
+        return WhitenedGaussian(self.mean, jnp.tril(root, -1) + log_diagonal[..., None] * jnp.eye(root.shape[-1]))

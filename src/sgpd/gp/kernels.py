@@ -34,6 +34,12 @@ class Kernel(eqx.Module):
         self.log_lengthscale = jnp.log(lengthscale)
         self.log_variance = jnp.log(variance)
 
+    @classmethod
+    def from_logs(cls, log_lengthscale, log_variance) -> "Kernel":
+        """The kernel, or a stack of them, with these logarithms as they are."""
+        kernel = cls(jnp.ones(1))
+        return eqx.tree_at(lambda k: (k.log_lengthscale, k.log_variance), kernel, (log_lengthscale, log_variance))
+
     @staticmethod
     @abstractmethod
     def profile(s: Scalar) -> Scalar:

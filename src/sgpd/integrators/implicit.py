@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array, Bool, Float, Int
 
@@ -48,8 +47,10 @@ class StepInfo(NamedTuple):
     residual: Scalar  # largest |g - f(x + h A g)| of any stage
     iterations: Int[Array, ""]
 
-
-EXPLICIT = StepInfo(np.array(True), np.array(0.0), np.array(0))  # numpy: importing must not start a device
+    @classmethod
+    def explicit(cls) -> "StepInfo":
+        """There was nothing to solve."""
+        return cls(jnp.array(True), jnp.array(0.0), jnp.array(0))
 
 
 class _Iterate(NamedTuple):

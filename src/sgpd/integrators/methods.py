@@ -9,7 +9,7 @@ import numpy as np
 
 from sgpd.arrays import Scalar, State
 from sgpd.fields import Field, halves
-from sgpd.integrators.implicit import EXPLICIT, Newton, StepInfo, solve_stages
+from sgpd.integrators.implicit import Newton, StepInfo, solve_stages
 from sgpd.integrators.tableau import PartitionedTableau, Splitting, Tableau
 
 
@@ -75,7 +75,7 @@ class RungeKutta(Integrator):
         stages = []
         for row in self.tableau.a:
             stages.append(field(x + h * _combination(row, stages)))
-        return x + h * _combination(self.tableau.b, stages), EXPLICIT
+        return x + h * _combination(self.tableau.b, stages), StepInfo.explicit()
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ class SplitStep(Integrator):
                 p = p + kick * h * dp(q)
             if drift:
                 q = q + drift * h * dq(p)
-        return jnp.concatenate([p, q]), EXPLICIT
+        return jnp.concatenate([p, q]), StepInfo.explicit()
 
 
 def _combination(coefficients: np.ndarray, stages: list[State]) -> State | float:

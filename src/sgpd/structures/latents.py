@@ -61,7 +61,7 @@ class Structure(ABC):
     `{"V": [[1, 0, -1, 0], [0, 1, 0, -1]]}` sees q1 - q2 only, so translations change nothing, exactly.
     """
 
-    sees: Mapping[str, Sequence] = field(default_factory=dict, kw_only=True)
+    sees: Mapping[str, Sequence | np.ndarray] = field(default_factory=dict, kw_only=True)
 
     name: ClassVar[str]
     promise: ClassVar[str]

@@ -110,4 +110,4 @@ def _symmetric(q) -> np.ndarray:
     q = np.asarray(q, float)
     if q.ndim != 2 or q.shape[0] != q.shape[1] or not np.allclose(q, q.T) or not np.isfinite(q).all():
         raise ValueError(f"Q must be a symmetric matrix of finite numbers, got shape {q.shape}; give (Q + Qᵀ)/2.")
-    return q
+    return (q + q.T) / 2  # xᵀ Q f = 0 to rounding needs Q = Qᵀ to rounding

@@ -1,0 +1,118 @@
+"""From a recording to a model, in one call."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal, get_args, overload
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from sgpd.checks import require_compatible
+from sgpd.data import Trajectories, Windows
+from sgpd.gp import FramedGaussian
+from sgpd.inference.bound import Parameters
+from sgpd.inference.initial import initial_posterior
+from sgpd.inference.model import Model, RunEnds
+from sgpd.inference.variational import Variational, initial_state, prepare, train
+from sgpd.integrators import Integrator
+from sgpd.integrators import get as get_integrator
+from sgpd.outcome import unknown_name
+from sgpd.structures import Structure
+from sgpd.structures import get as get_structure
+
+StartMode = Literal["latent", "known", "observed"]
+
+# A sound method for each structure; anything else is a free field.
+_AUTOMATIC = {
+    "separable": "stormer-verlet",
+    "hamiltonian": "gauss-4",
+    "quadratic-invariant": "implicit-midpoint",
+    "free": "rk4",
+}
+_ENGINES = {"variational": Variational}
+
+
+@overload
+def fit(data: Trajectories, structure: str | Structure, *args, seed: int = 0, **kwargs) -> Model: ...
+@overload
+def fit(data: Trajectories, structure: str | Structure, *args, seed: Sequence[int], **kwargs) -> list[Model]: ...
+def fit(
+    data: Trajectories,
+    structure: str | Structure,
+    integrator: str | Integrator = "auto",
+    *,
+    x0: StartMode = "latent",
+    inference: str | Variational = "variational",
+    seed: int | Sequence[int] = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Model | list[Model]:
+    """Learn a system from recordings.
+
+    **Arguments:**
+
+    - `data`: the recordings.
+    - `structure`: what is known of the physics, by name ("separable") or as an object
+        (`sgpd.structures.Separable(form="components")`).
+    - `integrator`: the method inside which the field is learned; "auto" chooses one that keeps the structure.
+    - `x0`: first states are learned ("latent"), exact ("known"), or taken to be the observations ("observed").
+    - `inference`: "variational", or a `Variational` with settings.
+    - `seed`: of all random numbers; several seeds are trained side by side and give a list of models.
+    - `progress`: called with (epochs done, epochs in all) after each.
+    """
+    structure = get_structure(structure) if isinstance(structure, str) else structure
+    method = _method(integrator, structure)
+    require_compatible(structure.traits(data.dimension), method, structure.name)
+    if x0 not in get_args(StartMode):
+        raise unknown_name("way to start (x0=)", x0, get_args(StartMode))
+    if isinstance(inference, str):
+        if inference not in _ENGINES:
+            raise unknown_name("inference engine", inference, _ENGINES)
+        inference = _ENGINES[inference]()
+
+    guess = initial_posterior(structure, data, inference.kernel, inference.inducing, inference.diagonal)
+    framed = eqx.tree_at(lambda q: q.values, guess, tuple(FramedGaussian.around(q) for q in guess.values))
+    problem, parameters, cut = prepare(data, framed, method, inference, x0)
+    seeds = [seed] if isinstance(seed, int) else list(seed)
+    state = train(problem, initial_state(problem, parameters, seeds), progress=progress)
+    models = [_model(data, method, inference, x0, state, cut, index) for index in range(len(seeds))]
+    return models[0] if isinstance(seed, int) else models
+
+
+def _method(integrator: str | Integrator, structure: Structure) -> Integrator:
+    if not isinstance(integrator, str):
+        return integrator
+    return get_integrator(_AUTOMATIC.get(structure.name, "rk4") if integrator == "auto" else integrator)
+
+
+def _model(
+    data: Trajectories, integrator: Integrator, settings: Variational, x0: str, state, cut: Windows, index: int
+) -> Model:
+    """The model of one seed."""
+    parameters: Parameters = jax.tree.map(lambda leaf: leaf[index], state.best)
+    plain = tuple(q.plain() if isinstance(q, FramedGaussian) else q for q in parameters.field.values)
+    bounded = x0 != "observed" and settings.stride is None
+    unweighted = settings.likelihood_factor == settings.kl_factor == 1
+    return Model(
+        posterior=eqx.tree_at(lambda q: q.values, parameters.field, plain),
+        integrator=integrator,
+        step=data.step,
+        noise=np.exp(np.asarray(parameters.log_noise)),
+        names=data.names,
+        units=data.units,
+        runs=_run_ends(data, parameters, cut),
+        objective="lower bound" if bounded and unweighted else "composite likelihood",
+        features=settings.features,
+        spread=settings.spread,
+        history=[{k: v if np.isscalar(v) else float(v[index]) for k, v in line.items()} for line in state.history],
+    )
+
+
+def _run_ends(data: Trajectories, parameters: Parameters, cut: Windows) -> tuple[RunEnds, ...]:
+    mean, std = np.asarray(parameters.starts.mean), np.asarray(parameters.starts.std)
+    ends = []
+    for index, run in enumerate(data.runs):
+        of_run = np.flatnonzero(cut.run == index)
+        first, last = of_run[np.argmin(cut.row[of_run])], of_run[np.argmax(cut.row[of_run])]
+        lead = cut.flat_steps[last]
+        ends.append(RunEnds(mean[first], std[first], mean[last], std[last], lead[lead > 0], float(run.times[-1])))
+    return tuple(ends)

@@ -1,0 +1,163 @@
+"""Rollouts of drawn fields, and what they say together."""
+
+import warnings
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from sgpd.arrays import State
+from sgpd.fields import Field
+from sgpd.inference.posterior import Features, FieldPosterior
+from sgpd.integrators import Integrator, rollout
+from sgpd.outcome import NumericalFailure, Outcome, SgpdWarning
+
+AT_ONCE = 8  # paths that are rolled out side by side: enough to fill the vector units, little enough for the cache
+ADAPTIVE_TOLERANCE = 1e-8
+STEP_SLACK = 0.1  # a step may differ from the trained one by this share before it is worth a word
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """Paths of drawn fields at `times`. Row 0 is the start, which holds at times[0].
+
+    `mean`, `std` and `interval` are those of the paths that stayed finite and converged (`ok`); `best` is the rollout
+    of the best estimate of the field.
+    """
+
+    times: np.ndarray  # (n,)
+    paths: np.ndarray  # (paths, n, d)
+    best: np.ndarray  # (n, d)
+    ok: np.ndarray  # (paths,)
+    residual: np.ndarray  # (paths,), the worst stage residual
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The mean of the paths, (n, d)."""
+        return self.paths[self.ok].mean(axis=0)
+
+    @property
+    def std(self) -> np.ndarray:
+        """The standard deviation of the paths, (n, d)."""
+        return self.paths[self.ok].std(axis=0, ddof=1 if self.ok.sum() > 1 else 0)
+
+    def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """(low, high): quantiles of the paths that hold a share `level` of them between them."""
+        if not 0 < level < 1:
+            raise ValueError(f"An interval's level lies between 0 and 1, got {level}; for 95 % give 0.95.")
+        low, high = np.quantile(self.paths[self.ok], [(1 - level) / 2, (1 + level) / 2], axis=0)
+        return low, high
+
+    def __repr__(self) -> str:
+        span = f"t {self.times[0]:g}..{self.times[-1]:g}"
+        return f"Forecast({len(self.ok)} paths, {span}, {' '.join(self.names)}, {np.sum(~self.ok)} failed)"
+
+
+class Schedule(NamedTuple):
+    """How the integrator goes from row to row: `per_row` steps each, padded with steps of length 0."""
+
+    steps: np.ndarray
+    per_row: int
+
+    @classmethod
+    def through(cls, times: np.ndarray, step: float) -> "Schedule":
+        """Equal steps of at most `step` (give or take rounding) within each interval."""
+        intervals = np.diff(times)
+        counts = np.maximum(np.ceil(intervals / step - 1e-6), 1).astype(int)
+        per_row = int(counts.max())
+        steps = np.where(np.arange(per_row) < counts[:, None], (intervals / counts)[:, None], 0.0)
+        return cls(steps.reshape(-1), per_row)
+
+
+class Starts(NamedTuple):
+    """Where paths start: x0 ~ N(mean, std²), then `lead` steps to the row at which the forecast begins."""
+
+    mean: Float[Array, " d"]
+    std: Float[Array, " d"]
+    lead: Float[Array, " n"]
+
+
+class _Rolled(NamedTuple):
+    states: Float[Array, "n d"]
+    ok: Bool[Array, ""]
+    residual: Float[Array, ""]
+
+
+@eqx.filter_jit
+def roll_paths(
+    posterior: FieldPosterior,
+    starts: Starts,
+    trained: Integrator,
+    ahead: Integrator | None,
+    times: Float[Array, " n"],
+    schedule: Schedule,
+    normals: tuple[Float[Array, "paths count m"], ...],
+    features: Features,
+    start_normals: Float[Array, "paths d"],
+) -> tuple[_Rolled, _Rolled]:
+    """The best estimate's rollout, and one for each set of normals; `ahead=None` means adaptive steps.
+
+    The lead is stepped as the field was trained, whatever comes after.
+    """
+
+    def roll(field: Field, x0: State) -> _Rolled:
+        lead = _fixed(trained, field, x0, Schedule(starts.lead, 1))
+        forecast = (
+            _adaptive(field, lead.states[-1], times)
+            if ahead is None
+            else _fixed(ahead, field, lead.states[-1], schedule)
+        )
+        return _Rolled(forecast.states, lead.ok & forecast.ok, jnp.maximum(lead.residual, forecast.residual))
+
+    def one_path(drawn):
+        values, weights, start = drawn
+        field = posterior.draw(values, Features(features.frequencies, weights))
+        return roll(field, starts.mean + starts.std * start)
+
+    paths = jax.lax.map(one_path, (normals, features.weights, start_normals), batch_size=AT_ONCE)
+    return roll(posterior.mean(), starts.mean), paths
+
+
+def _fixed(integrator: Integrator, field: Field, x0: State, schedule: Schedule) -> _Rolled:
+    path = rollout(integrator, field, x0, jnp.asarray(schedule.steps), schedule.per_row)
+    ok = path.converged.all() & jnp.isfinite(path.states).all()
+    return _Rolled(path.states, ok, path.residual.max(initial=0.0))
+
+
+def _adaptive(field: Field, x0: State, times: Float[Array, " n"]) -> _Rolled:
+    solution = diffrax.diffeqsolve(
+        diffrax.ODETerm(lambda t, x, args: field(x)),
+        diffrax.Dopri8(),
+        t0=times[0],
+        t1=times[-1],
+        dt0=None,
+        y0=x0,
+        saveat=diffrax.SaveAt(ts=times),
+        stepsize_controller=diffrax.PIDController(rtol=ADAPTIVE_TOLERANCE, atol=ADAPTIVE_TOLERANCE),
+        max_steps=100_000,
+        throw=False,
+    )
+    ok = (solution.result == diffrax.RESULTS.successful) & jnp.isfinite(solution.ys).all()
+    return _Rolled(solution.ys, ok, jnp.array(0.0))
+
+
+def require_usable(ok: np.ndarray, residual: np.ndarray):
+    """Raise where no path is usable, warn where some are not."""
+    failed = int((~ok).sum())
+    if failed == 0:
+        return
+    outcome = Outcome.NOT_CONVERGED if np.nanmax(residual) > 1e-6 else Outcome.NOT_FINITE
+    if failed == len(ok):
+        raise NumericalFailure(outcome, f"This happened on all {failed} paths.")
+    warnings.warn(
+        f"{failed} of {len(ok)} paths failed and are left out of mean and bands: {outcome.sentence} {outcome.remedy}",
+        SgpdWarning,
+        stacklevel=3,
+    )

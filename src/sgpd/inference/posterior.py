@@ -1,0 +1,94 @@
+"""The posterior over vector fields: a structure, its latents' kernels and inducing points, and q over their values."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Float
+
+from sgpd.arrays import Key, Scalar
+from sgpd.fields import Field
+from sgpd.gp import FramedGaussian, Kernel, WhitenedGaussian, draw_path, mean_path, spread_normals
+from sgpd.gp.features import Spread
+from sgpd.structures import Structure
+
+
+class LatentGroup(eqx.Module):
+    """Kernels and inducing points of one group of latents, stacked along a leading axis.
+
+    Locations are kept in units of `scale` (the lengthscales at the start), so that one learning rate suits every unit
+    of measurement.
+    """
+
+    kernel: Kernel
+    scaled_locations: Float[Array, "count m k"]
+    scale: Float[Array, "count 1 k"]
+
+    @property
+    def inducing(self) -> Float[Array, "count m k"]:
+        """ξ."""
+        return self.scaled_locations * self.scale
+
+
+class Features(NamedTuple):
+    """Random features of one draw: frequencies, which draws may share, and weights, which they may not."""
+
+    frequencies: tuple[Float[Array, "s k"], ...]
+    weights: tuple[Float[Array, "count 2 s"], ...]
+
+
+class FieldPosterior(eqx.Module):
+    """q(f): independent Gaussians over the whitened inducing values of every latent."""
+
+    structure: Structure = eqx.field(static=True)
+    dimension: int = eqx.field(static=True)
+    groups: tuple[LatentGroup, ...]
+    values: tuple[WhitenedGaussian | FramedGaussian, ...]
+
+    def kl(self) -> Scalar:
+        """KL(q ‖ p) over all latents."""
+        return sum((q.kl() for q in self.values), start=jnp.array(0.0))
+
+    def draw(self, normals: tuple[Float[Array, "count m"], ...], features: Features) -> Field:
+        """The field that belongs to standard normals for the inducing values and to random features."""
+        whitened = tuple(q.value(e) for q, e in zip(self.values, normals, strict=True))
+        return self.field(whitened, features)
+
+    def mean(self) -> Field:
+        """The field with every inducing value at its mean: the best estimate."""
+        return self.field(tuple(q.mean for q in self.values))
+
+    def field(self, whitened: tuple[Float[Array, "count m"], ...], features: Features | None = None) -> Field:
+        """The field through given whitened inducing values; without features, the mean of all such fields."""
+        if features is None:
+            paths = [jax.vmap(mean_path)(g.kernel, g.inducing, u) for g, u in zip(self.groups, whitened, strict=True)]
+        else:
+            draw = jax.vmap(draw_path, in_axes=(0, 0, 0, None, 0))
+            parts = zip(self.groups, whitened, features.frequencies, features.weights, strict=True)
+            paths = [draw(g.kernel, g.inducing, u, w, b) for g, u, w, b in parts]
+        return self.structure.field(paths, self.dimension)
+
+
+def sample_frequencies(key: Key, posterior: FieldPosterior, count: int, spread: Spread) -> tuple[Array, ...]:
+    """Frequencies of `count` random features for each group."""
+    keys = jr.split(key, len(posterior.groups))
+    return tuple(
+        g.kernel.frequencies(spread_normals(k, count, g.scale.shape[-1] + g.kernel.tail_normals, spread))
+        for k, g in zip(keys, posterior.groups, strict=True)
+    )
+
+
+def sample_normals(key: Key, posterior: FieldPosterior, count: int, batch: tuple[int, ...] = ()) -> tuple[tuple, tuple]:
+    """Standard normals of draws: one set for the inducing values, one for the weights of `count` features."""
+    k_values, k_weights = jr.split(key)
+    shapes = [q.mean.shape for q in posterior.values]
+    values = tuple(
+        jr.normal(k, (*batch, *shape)) for k, shape in zip(jr.split(k_values, len(shapes)), shapes, strict=True)
+    )
+    weights = tuple(
+        jr.normal(k, (*batch, shape[0], 2, count))
+        for k, shape in zip(jr.split(k_weights, len(shapes)), shapes, strict=True)
+    )
+    return values, weights

@@ -1,0 +1,213 @@
+"""Drawn functions have the law of the sparse Gaussian process, and are functions: callable, differentiable, fixed."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+
+from sgpd.gp import JITTER, Matern52, SquaredExponential, WhitenedGaussian, draw_path, mean_path, spread_normals
+from tests.gp.oracles import KERNELS, derivative, kernel_matrix, moment_scores, sparse_posterior
+
+LENGTHSCALE, VARIANCE = np.array([0.8, 1.3]), 1.7
+INDUCING = np.array([[0.0, 0.0], [1.0, 0.2], [-0.7, 1.1], [0.3, -1.4], [-1.2, -0.8]])
+POINTS = np.array([[0.1, -0.1], [0.6, 0.9], [-1.0, 0.2], [2.5, -2.0], [1.0, 0.2]])  # the last: an inducing point
+MEAN = np.random.default_rng(0).normal(size=5)
+RAW_ROOT = np.random.default_rng(1).normal(size=(5, 5)) / 3 - 0.7 * np.eye(5)
+ROOT = np.tril(RAW_ROOT, -1) + np.diag(np.exp(np.diag(RAW_ROOT)))
+
+each_kernel = pytest.mark.parametrize("kind", KERNELS)
+
+
+class Normals(NamedTuple):
+    """What makes a draw, all of it standard normal; the kernels take as many columns for a frequency as they need."""
+
+    values: np.ndarray
+    frequencies: np.ndarray
+    weights: np.ndarray
+
+
+def normals(seed, *batch, features=16):
+    rng = np.random.default_rng(seed)
+    return Normals(*(rng.normal(size=(*batch, *shape)) for shape in [(5,), (features, 7), (2, features)]))
+
+
+def draw(kind, whitened, given, inducing=INDUCING):
+    kernel = kind(LENGTHSCALE, VARIANCE)
+    frequencies = kernel.frequencies(given.frequencies[:, : 2 + kind.tail_normals])
+    return draw_path(kernel, jnp.asarray(inducing), whitened, frequencies, given.weights)
+
+
+def posterior_draw(kind, given):
+    return draw(kind, WhitenedGaussian(jnp.asarray(MEAN), jnp.asarray(RAW_ROOT)).value(given.values), given)
+
+
+def covariance(kind):
+    return lambda xs, ys: kernel_matrix(kind, LENGTHSCALE, VARIANCE, xs, ys)
+
+
+# -- the law
+
+
+@pytest.fixture(scope="module")
+def many_normals():
+    """20,000 draws of 8 features each: second moments are exact with any number, if frequencies are drawn anew."""
+    quasi = jax.jit(jax.vmap(lambda key: spread_normals(key, 8, 7, "quasi")))
+    return normals(2, 20_000, features=8)._replace(frequencies=quasi(jr.split(jr.key(2), 20_000)))
+
+
+@each_kernel
+def test_draws_have_the_exact_moments_of_prior_and_posterior_within_four_standard_errors(kind, many_normals):
+    def values(given):
+        features_alone = draw(kind, jnp.zeros(0), given, inducing=jnp.zeros((0, 2)))
+        paths = features_alone, draw(kind, given.values, given), posterior_draw(kind, given)
+        return [jax.vmap(path)(POINTS) for path in paths]
+
+    alone, prior, posterior = map(np.asarray, jax.jit(jax.vmap(values))(many_normals))
+    k = covariance(kind)(POINTS, POINTS)
+    exact = sparse_posterior(covariance(kind), POINTS, INDUCING, MEAN, ROOT)
+    for draws, moments in [(alone, (np.zeros(5), k)), (prior, (np.zeros(5), k)), (posterior, exact)]:
+        for score in moment_scores(draws, *moments):
+            assert np.abs(score).max() < 4
+
+
+def test_the_test_of_moments_can_tell_a_wrong_posterior():
+    """Ten per cent on a standard deviation, or a mean off by a twentieth of it, is far outside at 20,000 draws."""
+    draws = np.random.default_rng(3).normal(size=(20_000, 4))
+    assert np.abs(moment_scores(1.1 * draws, np.zeros(4), np.eye(4))[1]).max() > 8
+    assert np.abs(moment_scores(0.05 + draws, np.zeros(4), np.eye(4))[0]).max() > 5
+
+
+# -- the function
+
+
+class Facts(NamedTuple):
+    """What can be computed from one draw."""
+
+    values: np.ndarray
+    written: np.ndarray  # Path.gradient
+    automatic: np.ndarray  # jax.grad
+    hessian: np.ndarray
+    certain: np.ndarray  # at the inducing points, with whitened values MEAN for sure
+    update: np.ndarray
+    opposite: np.ndarray  # values of the draw with values and weights negated
+    mean: np.ndarray  # of the mean path
+
+
+@pytest.fixture(scope="module")
+def facts():
+    """By kernel."""
+
+    def compute(kind, given):
+        path = posterior_draw(kind, given)
+        pinned = draw(kind, jnp.asarray(MEAN), given)
+        opposite = posterior_draw(kind, given._replace(values=-given.values, weights=-given.weights))
+        mean = mean_path(kind(LENGTHSCALE, VARIANCE), jnp.asarray(INDUCING), jnp.asarray(MEAN))
+        return Facts(
+            jax.vmap(path)(POINTS),
+            jax.vmap(path.gradient)(POINTS),
+            jax.vmap(jax.grad(path))(POINTS),
+            jax.vmap(jax.jacfwd(path.gradient))(POINTS),
+            jax.vmap(pinned)(INDUCING),
+            pinned.update,
+            jax.vmap(opposite)(POINTS),
+            jax.vmap(mean)(POINTS),
+        )
+
+    compiled = jax.jit(lambda given: [compute(kind, given) for kind in KERNELS])
+    return dict(zip(KERNELS, jax.tree.map(np.asarray, compiled(normals(4))), strict=True))
+
+
+@each_kernel
+def test_a_draw_with_certain_inducing_values_goes_through_them(facts, kind):
+    """Up to the jitter: f(ξ) - z = -jitter σ² v, and a little for the root of the jittered matrix."""
+    root = np.linalg.cholesky(covariance(kind)(INDUCING, INDUCING) + JITTER * VARIANCE * np.eye(5))
+    gap = facts[kind].certain - root @ MEAN
+    np.testing.assert_allclose(gap, -JITTER * VARIANCE * facts[kind].update, rtol=0, atol=1e-13)
+    assert np.abs(gap).max() < 1e-6
+
+
+@each_kernel
+def test_the_mean_path_is_the_closed_form(facts, kind):
+    root = np.linalg.cholesky(covariance(kind)(INDUCING, INDUCING) + JITTER * VARIANCE * np.eye(5))
+    exact = covariance(kind)(POINTS, INDUCING) @ np.linalg.solve(root @ root.T, root @ MEAN)
+    np.testing.assert_allclose(facts[kind].mean, exact, rtol=0, atol=1e-13)
+    without_jitter, _ = sparse_posterior(covariance(kind), POINTS, INDUCING, MEAN, np.eye(5))
+    np.testing.assert_allclose(facts[kind].mean, without_jitter, rtol=0, atol=1e-6)
+
+
+@each_kernel
+def test_the_mean_path_is_the_average_of_opposite_draws(facts, kind):
+    """Exactly, since a path is linear in the normals of its values and weights."""
+    np.testing.assert_allclose((facts[kind].values + facts[kind].opposite) / 2, facts[kind].mean, rtol=0, atol=1e-12)
+
+
+@each_kernel
+def test_the_written_gradient_is_that_of_automatic_differentiation_also_at_an_inducing_point(facts, kind):
+    np.testing.assert_allclose(facts[kind].written, facts[kind].automatic, rtol=0, atol=1e-12)
+
+
+@each_kernel
+def test_hessians_are_finite_and_symmetric_also_at_an_inducing_point(facts, kind):
+    hessian = facts[kind].hessian
+    assert np.isfinite(hessian).all()
+    np.testing.assert_allclose(hessian, hessian.transpose(0, 2, 1), rtol=0, atol=1e-12)
+
+
+@each_kernel
+def test_values_and_gradients_have_right_derivatives_in_every_parameter(kind):
+    """Lengthscales, variance, inducing locations, whitened values, feature weights and the point itself."""
+    given = jax.tree.map(jnp.asarray, normals(5, features=4))
+    start = (LENGTHSCALE, np.array(VARIANCE), INDUCING, MEAN, given.weights, POINTS[1])
+    theta, unravel = ravel_pytree(jax.tree.map(jnp.asarray, start))
+
+    def outputs(theta):
+        lengthscale, variance, inducing, whitened, weights, x = unravel(theta)
+        kernel = kind(lengthscale, variance)
+        frequencies = kernel.frequencies(given.frequencies[:, : 2 + kind.tail_normals])
+        path = draw_path(kernel, inducing, whitened, frequencies, weights)
+        return jnp.append(path.gradient(x), path(x))
+
+    value, jacobian = jax.tree.map(np.asarray, jax.jit(lambda t: (outputs(t), jax.jacrev(outputs)(t)))(theta))
+    np.testing.assert_allclose(jacobian, derivative(outputs, theta, step=1e-3), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(jacobian[2, -2:], value[:2], rtol=1e-11)  # the gradient in x, once more
+    assert np.abs(jacobian).max(axis=0).min() > 1e-4  # nothing is without influence
+
+
+def test_a_path_is_the_same_function_however_often_and_in_whatever_way_it_is_called(facts):
+    given = normals(4)
+    path = jax.jit(lambda given: posterior_draw(SquaredExponential, given))(given)
+    compiled = jax.jit(lambda path, xs: jax.vmap(path)(xs))
+    first, again = compiled(path, POINTS), compiled(path, POINTS)
+    np.testing.assert_array_equal(first, again)
+    np.testing.assert_allclose(first, facts[SquaredExponential].values, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(path(jnp.asarray(POINTS[0])), first[0], rtol=1e-12)
+
+
+def test_draws_under_vmap_are_those_of_a_loop():
+    given = normals(6, 4)
+    one = jax.jit(lambda given: jax.vmap(posterior_draw(Matern52, given))(POINTS))
+    together = jax.jit(jax.vmap(lambda given: posterior_draw(Matern52, given)))(given)
+    values = jax.jit(jax.vmap(lambda path: jax.vmap(path)(POINTS)))(together)
+    looped = [one(jax.tree.map(lambda leaf, i=i: leaf[i], given)) for i in range(4)]
+    np.testing.assert_allclose(values, np.stack(looped), rtol=0, atol=1e-12)
+    assert np.ptp(np.asarray(values)[:, 3]) > 0.1  # far from the inducing points, four different functions
+
+
+def test_kernels_may_be_stacked_too():
+    """As the latents of a group are: every path with its own kernel, inducing points and values."""
+    rng = np.random.default_rng(7)
+    lengthscales, variances = rng.uniform(0.5, 1, (3, 2)), rng.uniform(0.5, 2, 3)
+    inducing, values = INDUCING + rng.normal(size=(3, 1, 2)), rng.normal(size=(3, 5))
+    kernels = jax.vmap(SquaredExponential)(jnp.asarray(lengthscales), jnp.asarray(variances))
+    paths = jax.jit(jax.vmap(mean_path))(kernels, inducing, values)
+    found = jax.jit(jax.vmap(lambda path: jax.vmap(path)(POINTS)))(paths)
+    assert kernels.lengthscale.shape == (3, 2)
+    assert kernels.variance.shape == (3,)
+    for k in range(3):
+        k_of = lambda xs, ys, k=k: kernel_matrix(SquaredExponential, lengthscales[k], variances[k], xs, ys)
+        exact, _ = sparse_posterior(k_of, POINTS, inducing[k], values[k], np.eye(5))
+        np.testing.assert_allclose(found[k], exact, rtol=0, atol=1e-6)

@@ -1,0 +1,117 @@
+"""Fields of drawn latents, measured in one compiled program a case, and the same paths written out in numpy."""
+
+from functools import cache
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sgpd.gp import Path, SquaredExponential, draw_path
+from sgpd.structures import Free, Hamiltonian, QuadraticInvariant, Separable, Structure
+
+Q3 = np.array([[2.0, 0.3, -0.5], [0.3, 1.0, 0.2], [-0.5, 0.2, -1.5]])  # indefinite, and no axes of its own
+Q4 = np.diag([1.0, 2.0, 3.0, 4.0]) + np.roll(np.eye(4), 1, axis=0) / 3 + np.roll(np.eye(4), -1, axis=0) / 3
+
+APART = [[1, 0, -1, 0], [0, 1, 0, -1]]  # (q1, q2) to q1 - q2, in the plane
+OTHERS = [[[0, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 0, 1]]]  # the paper's rigid body: f1 sees (x2, x3), f2 (x1, x3)
+
+CASES: dict[str, tuple[Structure, int]] = {
+    "free": (Free(), 3),
+    "separable": (Separable(), 4),
+    "separable one degree": (Separable(), 2),
+    "components": (Separable(form="components"), 4),
+    "components one degree": (Separable(form="components"), 2),
+    "translations": (Separable(sees={"V": APART}), 8),
+    "hamiltonian": (Hamiltonian(), 4),
+    "hamiltonian of a mix": (Hamiltonian(sees={"H": np.array([[1.0, 0.0, 0.5, 0.0], [0.0, 2.0, 0.0, 1.0]])}), 4),
+    "tangent": (QuadraticInvariant(), 3),
+    "tangent to Q": (QuadraticInvariant(q=Q4), 4),
+    "lie-poisson": (QuadraticInvariant(form="lie-poisson"), 3),
+    "lie-poisson of Q": (QuadraticInvariant(form="lie-poisson", q=Q3), 3),
+    "solved": (QuadraticInvariant(form="solved"), 3),
+    "solved for Q": (QuadraticInvariant(form="solved", q=Q4), 4),
+    "solved, seeing others": (QuadraticInvariant(form="solved", sees={"f": OTHERS}), 3),
+}
+
+FACTORS = (0.7, -1.9)
+
+
+class Facts(NamedTuple):
+    """Of the first of two drawn fields (and of a combination of both) at a few states."""
+
+    paths: list[Path]  # one stack a group
+    x: np.ndarray
+    values: np.ndarray
+    jacobians: np.ndarray
+    energies: np.ndarray | None
+    slopes: np.ndarray | None  # of the energy
+    second: np.ndarray  # values of the second field
+    combined: np.ndarray  # values of FACTORS[0] · first latents + FACTORS[1] · second latents
+
+
+@cache
+def facts(case: str) -> Facts:
+    """All that there is to know about a case, from one compilation."""
+    structure, dimension = CASES[case]
+    rng = np.random.default_rng(0)
+    groups = structure.groups(dimension)
+    m, s = 6, 12
+
+    def normals():
+        return [(rng.normal(size=(g.count, m)), rng.normal(size=(g.count, 2, s))) for g in groups]
+
+    def constants(g):
+        k = g.sees.shape[1]
+        lengthscale, variance = rng.uniform(0.7, 2.0, (g.count, k)), rng.uniform(0.5, 2.0, g.count)
+        drawn = lengthscale, variance, rng.normal(size=(g.count, m, k)), rng.normal(size=(s, k))
+        return tuple(map(jnp.asarray, drawn))
+
+    fixed, first, second = [constants(g) for g in groups], normals(), normals()
+    x = rng.normal(size=(9, dimension))
+
+    def paths(normals):
+        draw = jax.vmap(draw_path, in_axes=(0, 0, 0, None, 0))
+        return [
+            draw(jax.vmap(SquaredExponential)(lengthscale, variance), inducing, values, frequencies, weights)
+            for (lengthscale, variance, inducing, frequencies), (values, weights) in zip(fixed, normals, strict=True)
+        ]
+
+    @jax.jit
+    def compute(first, second, x):
+        both = jax.tree.map(lambda a, b: FACTORS[0] * a + FACTORS[1] * b, first, second)
+        field, other, combined = (structure.field(paths(n), dimension) for n in (first, second, both))
+        energy = getattr(field, "energy", None)
+        return Facts(
+            paths(first),
+            x,
+            jax.vmap(field)(x),
+            jax.vmap(jax.jacfwd(field))(x),
+            None if energy is None else jax.vmap(energy)(x),
+            None if energy is None else jax.vmap(jax.grad(energy))(x),
+            jax.vmap(other)(x),
+            jax.vmap(combined)(x),
+        )
+
+    return jax.tree.map(np.asarray, compute(first, second, x))
+
+
+def value(path: Path, i: int, y: np.ndarray) -> float:
+    """The i-th path of a stack at y, written out."""
+    phase, bumps = _phase_and_bumps(path, i, y)
+    return path.cosine_weights[i] @ np.cos(phase) + path.sine_weights[i] @ np.sin(phase) + bumps.sum()
+
+
+def gradient(path: Path, i: int, y: np.ndarray) -> np.ndarray:
+    """Its gradient, written out."""
+    phase, bumps = _phase_and_bumps(path, i, y)
+    lengthscale = np.exp(path.kernel.log_lengthscale[i])
+    waves = path.sine_weights[i] * np.cos(phase) - path.cosine_weights[i] * np.sin(phase)
+    return waves @ path.frequencies[i] / lengthscale - bumps @ (y - path.inducing[i]) / lengthscale**2
+
+
+def _phase_and_bumps(path: Path, i: int, y: np.ndarray):
+    lengthscale = np.exp(path.kernel.log_lengthscale[i])
+    r = np.linalg.norm((y - path.inducing[i]) / lengthscale, axis=1)
+    bumps = path.update[i] * np.exp(path.kernel.log_variance[i]) * np.exp(-(r**2) / 2)
+    return path.frequencies[i] @ (y / lengthscale), bumps
