@@ -29,7 +29,8 @@ def wave_gradient(key, dimension, terms=6):
     k_wave, k_phase, k_height = jr.split(key, 3)
     waves = jr.normal(k_wave, (terms, dimension))
     phases = jr.uniform(k_phase, (terms,), maxval=2 * jnp.pi)
-    heights = jr.normal(k_height, (terms,)) / jnp.sqrt(terms)
+    heights = jr.normal(k_height, (terms,))
+    heights = heights / (jnp.abs(heights) @ (waves**2).sum(axis=1))  # so that |∇²H| ≤ Σ |aₖ| |k|² = 1
     return lambda x: -(heights * jnp.sin(waves @ x + phases)) @ waves
 
 

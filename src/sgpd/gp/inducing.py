@@ -32,6 +32,20 @@ class WhitenedGaussian(eqx.Module):
         raw = jnp.full(mean.shape, jnp.log(std))
         return cls(mean, raw if diagonal else _diagonal_matrix(raw))
 
+    @classmethod
+    def from_covariance(cls, mean, covariance, diagonal: bool = False) -> "WhitenedGaussian":
+        """N(mean, covariance), or its closest with independent values: the one with the same conditional variances."""
+        if diagonal:
+            precision = jnp.diagonal(jnp.linalg.inv(covariance), axis1=-2, axis2=-1)
+            return cls(mean, -jnp.log(precision) / 2)
+        return cls.from_root(mean, jnp.linalg.cholesky(covariance))
+
+    @classmethod
+    def from_root(cls, mean, root, diagonal: bool = False) -> "WhitenedGaussian":
+        """N(mean, R Rᵀ)."""
+        log_diagonal = jnp.log(jnp.diagonal(root, axis1=-2, axis2=-1))
+        return cls(mean, log_diagonal if diagonal else jnp.tril(root, -1) + log_diagonal[..., None] * jnp.eye(root.shape[-1]))
+
     @property
     def diagonal(self) -> bool:
         """Whether R is diagonal."""
@@ -56,6 +70,10 @@ class WhitenedGaussian(eqx.Module):
         log_diagonal = self.raw_root if self.diagonal else jnp.diagonal(self.raw_root, axis1=-2, axis2=-1)
         square = jnp.sum(self.root**2) + jnp.sum(self.mean**2)
         return (square - self.mean.size) / 2 - jnp.sum(log_diagonal)
+
+    def plain(self) -> "WhitenedGaussian":
+        """Itself: there is no frame to leave."""
+        return self
 
 
 def _diagonal_matrix(diagonal: Float[Array, "*latents m"]) -> Float[Array, "*latents m m"]:
@@ -99,8 +117,4 @@ class FramedGaussian(eqx.Module):
 
     def plain(self) -> WhitenedGaussian:
         """The same q(u) without a frame."""
-        root = self.root
-        log_diagonal = jnp.log(jnp.diagonal(root, axis1=-2, axis2=-1))
-        if self.relative.diagonal:
-            return WhitenedGaussian(self.mean, log_diagonal)
-        return WhitenedGaussian(self.mean, jnp.tril(root, -1) + log_diagonal[..., None] * jnp.eye(root.shape[-1]))
+        return WhitenedGaussian.from_root(self.mean, self.root, self.relative.diagonal)

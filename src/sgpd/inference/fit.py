@@ -89,7 +89,7 @@ def _model(
 ) -> Model:
     """The model of one seed."""
     parameters: Parameters = jax.tree.map(lambda leaf: leaf[index], state.best)
-    plain = tuple(q.plain() if isinstance(q, FramedGaussian) else q for q in parameters.field.values)
+    plain = tuple(q.plain() for q in parameters.field.values)
     bounded = x0 != "observed" and settings.stride is None
     unweighted = settings.likelihood_factor == settings.kl_factor == 1
     return Model(

@@ -63,7 +63,7 @@ class Forecast:
 class Schedule(NamedTuple):
     """How the integrator goes from row to row: `per_row` steps each, padded with steps of length 0."""
 
-    steps: np.ndarray
+    steps: np.ndarray | Float[Array, " n"]
     per_row: int
 
     @classmethod
@@ -144,8 +144,9 @@ def _adaptive(field: Field, x0: State, times: Float[Array, " n"]) -> _Rolled:
         max_steps=100_000,
         throw=False,
     )
-    ok = (solution.result == diffrax.RESULTS.successful) & jnp.isfinite(solution.ys).all()
-    return _Rolled(solution.ys, ok, jnp.array(0.0))
+    states = jnp.asarray(solution.ys)
+    ok = (solution.result == diffrax.RESULTS.successful) & jnp.isfinite(states).all()
+    return _Rolled(states, ok, jnp.array(0.0))
 
 
 def require_usable(ok: np.ndarray, residual: np.ndarray):

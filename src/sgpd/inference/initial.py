@@ -101,7 +101,7 @@ def inducing_points(inputs: np.ndarray, points: int | None = None) -> np.ndarray
     low, high = inputs.min(axis=0), inputs.max(axis=0)
     reach = np.where(high > low, high - low, 1.0) * MARGIN
     low, high, k = low - reach, high + reach, inputs.shape[1]
-    count = points or POINTS.get(k, min(8 * k, 48))
+    count = points if points is not None else POINTS.get(k) or min(8 * k, 48)
     if k <= 2:
         side = round(count ** (1 / k))
         axes = [np.linspace(a, b, side) for a, b in zip(low, high, strict=True)]

@@ -96,7 +96,7 @@ def _arrays(model: Model) -> dict[str, np.ndarray]:
             f"latents.{index}.scaled_locations": group.scaled_locations,
             f"latents.{index}.scale": group.scale,
             f"latents.{index}.mean": q.mean,
-            f"latents.{index}.raw_root": q.raw_root,
+            f"latents.{index}.raw_root": q.plain().raw_root,
         }
     for index, run in enumerate(model.runs):
         arrays |= {f"runs.{index}.{name}": getattr(run, name) for name in _RUN_ARRAYS}

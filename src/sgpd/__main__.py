@@ -1,0 +1,6 @@
+"""`python -m sgpd`."""
+
+from sgpd.cli import main
+
+if __name__ == "__main__":
+    main()
