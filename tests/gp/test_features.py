@@ -1,5 +1,6 @@
 """Normals for random features: standard normal whatever the spread, and evenly spread ones worth many more."""
 
+from functools import cache
 from typing import get_args
 
 import jax
@@ -16,10 +17,14 @@ from tests.gp.oracles import KERNELS, kernel_matrix, scores
 KEYS, COUNT, DIMENSION = 4000, 7, 3  # no power of two, no multiple of the dimension
 
 
+@cache
+def compiled(count, dimension, spread):
+    return jax.jit(jax.vmap(lambda key: spread_normals(key, count, dimension, spread)))
+
+
 def many(seed, keys, count, dimension, spread):
     """Normals for many keys (keys, count, dimension)."""
-    draw = jax.jit(jax.vmap(lambda k: spread_normals(k, count, dimension, spread)))
-    return np.asarray(draw(jr.split(jr.key(seed), keys)))
+    return np.asarray(compiled(count, dimension, spread)(jr.split(jr.key(seed), keys)))
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +59,9 @@ def test_all_normals_are_finite_different_and_in_double_precision(drawn, spread)
     assert len(np.unique(z)) > 0.99 * z.size  # different keys, different normals
 
 
-def test_the_same_key_gives_the_same_normals_also_without_compilation(drawn):
-    key = jr.split(jr.key(11), KEYS)[5]
-    np.testing.assert_allclose(spread_normals(key, COUNT, DIMENSION), drawn["quasi"][5], rtol=1e-12)
+@each_spread
+def test_the_same_key_gives_the_same_normals(drawn, spread):
+    np.testing.assert_array_equal(many(11, KEYS, COUNT, DIMENSION, spread), drawn[spread])
 
 
 def test_orthogonal_vectors_are_orthogonal_within_a_block_and_no_further(drawn):
@@ -85,7 +90,7 @@ def correlation(kind, differences):
     return kernel_matrix(kind, 1.0, 1.0, differences, np.zeros_like(differences[:1]))[:, 0]
 
 
-def within(radius, dimension, count=200):
+def within(radius, dimension, count=60):
     """Differences of evenly spread length, in all directions."""
     rng = np.random.default_rng(0)
     direction = rng.normal(size=(count, dimension))

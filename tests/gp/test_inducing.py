@@ -1,8 +1,10 @@
 """Gaussians over whitened inducing values: their law, their root and their divergence from the prior."""
 
+from functools import cache
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
@@ -10,92 +12,117 @@ from scipy.stats import multivariate_normal
 from sgpd.gp import JITTER, WhitenedGaussian, prior_root
 from tests.gp.oracles import KERNELS, gaussian_kl, kernel_matrix, moment_scores, scores
 
-M = 4
+LATENTS, M = 2, 4
 each_shape = pytest.mark.parametrize("diagonal", [False, True])
 
 
-def gaussians(diagonal, latents=(3,)):
-    """A stack of Gaussians with arbitrary numbers in all of the raw root."""
+class Facts(NamedTuple):
+    """Of a stack of Gaussians with arbitrary numbers in all of the raw root."""
+
+    mean: np.ndarray
+    root: np.ndarray
+    kl: np.ndarray
+    kl_alone: np.ndarray  # of each latent
+    gradient: WhitenedGaussian  # of the divergence
+    draws: np.ndarray
+
+
+@cache
+def facts(diagonal):
     rng = np.random.default_rng(0)
-    raw = rng.normal(size=(*latents, M) if diagonal else (*latents, M, M)) / 2
-    return WhitenedGaussian(jnp.asarray(rng.normal(size=(*latents, M))), jnp.asarray(raw))
+    raw = rng.normal(size=(LATENTS, M) if diagonal else (LATENTS, M, M)) / 2
+    mean, normals = rng.normal(size=(LATENTS, M)), rng.normal(size=(20_000, LATENTS, M))
+
+    @jax.jit
+    def compute(mean, raw, normals):
+        q = WhitenedGaussian(mean, raw)
+        assert q.diagonal is diagonal
+        kl, gradient = jax.value_and_grad(lambda q: q.kl())(q)
+        alone = jax.vmap(lambda q: q.kl())(q)
+        return Facts(mean, q.root, kl, alone, gradient, jax.vmap(q.value)(normals))
+
+    return jax.tree.map(np.asarray, compute(mean, raw, normals))
 
 
 @each_shape
 def test_the_root_is_lower_triangular_with_a_positive_diagonal(diagonal):
-    q = gaussians(diagonal)
-    root = np.asarray(q.root)
-    assert q.diagonal is diagonal
+    root = facts(diagonal).root
     np.testing.assert_array_equal(root, np.tril(root))
     assert np.diagonal(root, axis1=1, axis2=2).min() > 0
-    if diagonal:
-        np.testing.assert_array_equal(root, np.triu(root))
-    else:
-        assert np.all(root[:, np.tri(M, k=-1, dtype=bool)] != 0)
+    below = root[:, np.tri(M, k=-1, dtype=bool)]
+    assert np.all(below == 0) if diagonal else np.all(below != 0)
 
 
 @each_shape
 def test_the_divergence_is_the_formula_for_two_normals_summed_over_latents(diagonal):
-    q = gaussians(diagonal)
-    each = [gaussian_kl(m, r @ r.T) for m, r in zip(np.asarray(q.mean), np.asarray(q.root), strict=True)]
-    np.testing.assert_allclose(q.kl(), sum(each), rtol=1e-13)
-    one = jax.tree.map(lambda leaf: leaf[1], q)
-    np.testing.assert_allclose(one.kl(), each[1], rtol=1e-13)
+    known = facts(diagonal)
+    each = [gaussian_kl(m, r @ r.T) for m, r in zip(known.mean, known.root, strict=True)]
+    np.testing.assert_allclose(known.kl, sum(each), rtol=1e-13)
+    np.testing.assert_allclose(known.kl_alone, each, rtol=1e-13)
 
 
 @each_shape
 def test_the_divergence_is_the_mean_log_ratio_of_densities(diagonal):
-    q = gaussians(diagonal, latents=())
-    root = np.asarray(q.root)
-    density = multivariate_normal(np.asarray(q.mean), root @ root.T)
-    u = density.rvs(50_000, random_state=0)
-    ratios = density.logpdf(u) - multivariate_normal(np.zeros(M), np.eye(M)).logpdf(u)
-    assert abs(scores(ratios, q.kl())) < 4
+    known = facts(diagonal)
+    for mean, root, kl, u in zip(known.mean, known.root, known.kl_alone, known.draws.swapaxes(0, 1), strict=True):
+        ratios = multivariate_normal(mean, root @ root.T).logpdf(u) - multivariate_normal(np.zeros(M)).logpdf(u)
+        assert abs(scores(ratios, kl)) < 4
 
 
 @each_shape
-def test_the_prior_is_at_divergence_zero_and_everything_else_above(diagonal):
-    assert WhitenedGaussian.isotropic(jnp.zeros((3, M)), 1.0, diagonal).kl() == 0
-    assert WhitenedGaussian.isotropic(jnp.zeros((3, M)), 0.99, diagonal).kl() > 0
-    assert WhitenedGaussian.isotropic(jnp.full((3, M), 0.01), 1.0, diagonal).kl() > 0
-
-
-@each_shape
-def test_an_isotropic_gaussian_has_that_standard_deviation_in_every_direction(diagonal):
-    q = WhitenedGaussian.isotropic(jnp.ones((2, M)), 0.3, diagonal)
-    assert q.diagonal is diagonal
-    np.testing.assert_allclose(q.root, np.broadcast_to(0.3 * np.eye(M), (2, M, M)), rtol=1e-15)
-
-
-@each_shape
-def test_values_have_the_stated_mean_and_covariance(diagonal, getkey):
-    q = gaussians(diagonal, latents=(2,))
-    draws = np.asarray(jax.jit(jax.vmap(q.value))(jr.normal(getkey(), (20_000, 2, M))))
-    for k in range(2):
-        root = np.asarray(q.root[k])
-        first, second = moment_scores(draws[:, k], np.asarray(q.mean[k]), root @ root.T)
-        assert np.abs(first).max() < 4
-        assert np.abs(second).max() < 4
-    # independent from latent to latent
-    rest = draws - np.asarray(q.mean)
-    assert np.abs(scores(rest[:, 0, :, None] * rest[:, 1, None, :], np.zeros((M, M)))).max() < 4
+def test_values_have_the_stated_mean_and_covariance_and_are_independent_from_latent_to_latent(diagonal):
+    known = facts(diagonal)
+    covariance = np.zeros((LATENTS, M, LATENTS, M))
+    for k, root in enumerate(known.root):
+        covariance[k, :, k] = root @ root.T
+    size = LATENTS * M
+    for score in moment_scores(known.draws.reshape(-1, size), known.mean.reshape(size), covariance.reshape(size, size)):
+        assert np.abs(score).max() < 4
 
 
 @each_shape
 def test_the_divergence_has_the_gradient_that_pulls_to_the_prior(diagonal):
-    """∂KL/∂mean = mean, and ∂KL/∂(log of a diagonal entry r) = r² - 1."""
-    q = gaussians(diagonal)
-    gradient = jax.jit(jax.grad(lambda q: q.kl()))(q)
-    np.testing.assert_allclose(gradient.mean, q.mean, rtol=1e-14)
-    entries = np.asarray(gradient.raw_root)
-    entries = entries if diagonal else np.diagonal(entries, axis1=1, axis2=2)
-    np.testing.assert_allclose(entries, np.diagonal(q.root, axis1=1, axis2=2) ** 2 - 1, rtol=1e-12)
+    """∂KL/∂mean = mean, ∂KL/∂(log of a diagonal entry r) = r² - 1, and below the diagonal the entry itself."""
+    known = facts(diagonal)
+    np.testing.assert_allclose(known.gradient.mean, known.mean, rtol=1e-14)
+    log_diagonal = np.diagonal(known.root, axis1=1, axis2=2) ** 2 - 1
+    expected = log_diagonal if diagonal else np.tril(known.root, -1) + log_diagonal[:, :, None] * np.eye(M)
+    np.testing.assert_allclose(known.gradient.raw_root, expected, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("kind", KERNELS)
-def test_the_prior_root_is_a_root_of_the_covariance_and_its_jitter(kind):
+@each_shape
+def test_the_prior_is_at_divergence_zero_and_everything_else_above(diagonal):
+    laws = [(0.0, 1.0), (0.0, 0.99), (0.0, 1.01), (0.01, 1.0)]
+
+    @jax.jit
+    def divergences():
+        isotropic = lambda mean, std: WhitenedGaussian.isotropic(jnp.full((LATENTS, M), mean), std, diagonal)
+        return [isotropic(*law).kl() for law in laws]
+
+    at_prior, *elsewhere = divergences()
+    assert at_prior == 0
+    assert min(elsewhere) > 1e-5
+
+
+@each_shape
+def test_an_isotropic_gaussian_has_that_standard_deviation_in_every_direction(diagonal):
+    q = WhitenedGaussian.isotropic(jnp.ones((LATENTS, M)), 0.3, diagonal)
+    assert q.diagonal is diagonal
+    np.testing.assert_allclose(jax.jit(lambda q: q.root)(q), np.stack([0.3 * np.eye(M)] * LATENTS), rtol=1e-15)
+
+
+def test_the_prior_root_is_a_root_of_the_covariance_and_its_jitter():
     xs = np.random.default_rng(1).uniform(-2, 2, (8, 2))
-    root = np.asarray(prior_root(kind(np.array([1.0, 0.5]), 3.0), jnp.asarray(xs)))
-    exact = kernel_matrix(kind, np.array([1.0, 0.5]), 3.0, xs, xs)
-    np.testing.assert_allclose(root @ root.T, exact + 3.0 * JITTER * np.eye(8), rtol=1e-13, atol=1e-14)
-    np.testing.assert_array_equal(root, np.tril(root))
+    lengthscale = np.array([1.0, 0.5])
+    roots = jax.jit(lambda xs: [prior_root(kind(lengthscale, 3.0), xs) for kind in KERNELS])(xs)
+    for kind, root in zip(KERNELS, map(np.asarray, roots), strict=True):
+        exact = kernel_matrix(kind, lengthscale, 3.0, xs, xs) + 3.0 * JITTER * np.eye(8)
+        np.testing.assert_allclose(root @ root.T, exact, rtol=1e-13, atol=1e-14)
+        np.testing.assert_array_equal(root, np.tril(root))
+
+
+def test_coinciding_inducing_points_are_seen_as_nan_or_carried_by_the_jitter():
+    """Never a wrong finite answer: the root still squares to the jittered matrix, or says nan."""
+    xs = np.zeros((6, 2))
+    root = np.asarray(jax.jit(lambda xs: prior_root(KERNELS[0](np.ones(2)), xs))(xs))
+    assert np.isnan(root).any() or np.allclose(root @ root.T, 1 + JITTER * np.eye(6), rtol=0, atol=1e-12)

@@ -7,14 +7,14 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
-from jax.flatten_util import ravel_pytree
 
 from sgpd.gp import JITTER, Matern52, SquaredExponential, WhitenedGaussian, draw_path, mean_path, spread_normals
-from tests.gp.oracles import KERNELS, derivative, kernel_matrix, moment_scores, sparse_posterior
+from tests.gp.oracles import KERNELS, derivative, kernel_matrix, moment_scores, path_value, sparse_posterior
 
 LENGTHSCALE, VARIANCE = np.array([0.8, 1.3]), 1.7
 INDUCING = np.array([[0.0, 0.0], [1.0, 0.2], [-0.7, 1.1], [0.3, -1.4], [-1.2, -0.8]])
 POINTS = np.array([[0.1, -0.1], [0.6, 0.9], [-1.0, 0.2], [2.5, -2.0], [1.0, 0.2]])  # the last: an inducing point
+PLACES = np.concatenate([POINTS, INDUCING])
 MEAN = np.random.default_rng(0).normal(size=5)
 RAW_ROOT = np.random.default_rng(1).normal(size=(5, 5)) / 3 - 0.7 * np.eye(5)
 ROOT = np.tril(RAW_ROOT, -1) + np.diag(np.exp(np.diag(RAW_ROOT)))
@@ -43,10 +43,6 @@ def draw(kind, whitened, given, inducing=INDUCING):
 
 def posterior_value(given):
     return WhitenedGaussian(jnp.asarray(MEAN), jnp.asarray(RAW_ROOT)).value(given.values)
-
-
-def posterior_draw(kind, given):
-    return draw(kind, posterior_value(given), given)
 
 
 def covariance(kind):
@@ -79,21 +75,6 @@ def test_draws_have_the_exact_moments_of_prior_and_posterior_within_four_standar
             assert np.abs(score).max() < 4
 
 
-@each_kernel
-def test_given_its_frequencies_the_covariance_of_features_is_their_average_cosine(kind):
-    """Exactly: values are linear in the weights, f = Φ w, so that Φ Φᵀ is the covariance."""
-    given = jax.tree.map(jnp.asarray, normals(8))
-
-    def values(weights):
-        path = draw(kind, jnp.zeros(0), given._replace(weights=weights), inducing=jnp.zeros((0, 2)))
-        return jax.vmap(path)(POINTS)
-
-    phi = np.asarray(jax.jit(jax.vmap(values))(np.eye(32).reshape(32, 2, 16)))
-    omega = np.asarray(kind(LENGTHSCALE).frequencies(given.frequencies[:, : 2 + kind.tail_normals]))
-    apart = (POINTS[:, None, :] - POINTS[None, :, :]) / LENGTHSCALE
-    np.testing.assert_allclose(phi.T @ phi, VARIANCE * np.cos(apart @ omega.T).mean(axis=2), rtol=0, atol=1e-13)
-
-
 def test_the_test_of_moments_can_tell_a_wrong_posterior():
     """Ten per cent on a standard deviation, or a mean off by a twentieth of it, is far outside at 20,000 draws."""
     draws = np.random.default_rng(3).normal(size=(20_000, 4))
@@ -104,15 +85,23 @@ def test_the_test_of_moments_can_tell_a_wrong_posterior():
 # -- the function
 
 
+def three_draws():
+    """Whitened values and normals of one draw, of its opposite, and of one with the values MEAN for sure."""
+    given = normals(4)
+    weights = np.stack([given.weights, -given.weights, given.weights])
+    whitened = MEAN + np.array([[1.0], [-1.0], [0.0]]) * (ROOT @ given.values)
+    repeated = lambda array: np.stack([array] * 3)
+    return whitened, Normals(repeated(given.values), repeated(given.frequencies), weights)
+
+
 class Facts(NamedTuple):
-    """Of three draws: one, its opposite (values and weights negated), and one with whitened values MEAN for sure."""
+    """What can be said of the three."""
 
     update: np.ndarray
     values: np.ndarray
-    written: np.ndarray  # Path.gradient
     automatic: np.ndarray  # jax.grad
+    written: np.ndarray  # Path.gradient
     hessian: np.ndarray
-    at_inducing: np.ndarray
     mean: np.ndarray  # of the mean path
 
 
@@ -122,25 +111,23 @@ def facts():
 
     def of_path(kind, whitened, given):
         path = draw(kind, whitened, given)
-        evaluated = [jax.vmap(f)(POINTS) for f in (path, path.gradient, jax.grad(path), jax.jacfwd(path.gradient))]
-        return path.update, *evaluated, jax.vmap(path)(INDUCING)
+        value, automatic = jax.vmap(jax.value_and_grad(path))(PLACES)
+        hessian, written = jax.vmap(jax.jacfwd(lambda x: (path.gradient(x),) * 2, has_aux=True))(PLACES)
+        return path.update, value, automatic, written, hessian
 
-    def compute(kind, given):
-        signs = jnp.array([1.0, -1.0, 1.0])
-        negated = jax.vmap(lambda sign: given._replace(values=sign * given.values, weights=sign * given.weights))(signs)
-        whitened = jax.vmap(posterior_value)(negated).at[2].set(MEAN)
+    def compute(kind, whitened, given):
         mean = mean_path(kind(LENGTHSCALE, VARIANCE), jnp.asarray(INDUCING), jnp.asarray(MEAN))
-        return Facts(*jax.vmap(lambda u, g: of_path(kind, u, g))(whitened, negated), jax.vmap(mean)(POINTS))
+        return Facts(*jax.vmap(lambda u, g: of_path(kind, u, g))(whitened, given), jax.vmap(mean)(PLACES))
 
-    compiled = jax.jit(lambda given: [compute(kind, given) for kind in KERNELS])
-    return dict(zip(KERNELS, jax.tree.map(np.asarray, compiled(normals(4))), strict=True))
+    compiled = jax.jit(lambda *three: [compute(kind, *three) for kind in KERNELS])
+    return dict(zip(KERNELS, jax.tree.map(np.asarray, compiled(*three_draws())), strict=True))
 
 
 @each_kernel
 def test_a_draw_with_certain_inducing_values_goes_through_them(facts, kind):
     """Up to the jitter: f(ξ) - z = -jitter σ² v, and a little for the root of the jittered matrix."""
     root = np.linalg.cholesky(covariance(kind)(INDUCING, INDUCING) + JITTER * VARIANCE * np.eye(5))
-    gap = facts[kind].at_inducing[2] - root @ MEAN
+    gap = facts[kind].values[2, -5:] - root @ MEAN
     np.testing.assert_allclose(gap, -JITTER * VARIANCE * facts[kind].update[2], rtol=0, atol=1e-13)
     assert np.abs(gap).max() < 1e-6
 
@@ -148,9 +135,9 @@ def test_a_draw_with_certain_inducing_values_goes_through_them(facts, kind):
 @each_kernel
 def test_the_mean_path_is_the_closed_form(facts, kind):
     root = np.linalg.cholesky(covariance(kind)(INDUCING, INDUCING) + JITTER * VARIANCE * np.eye(5))
-    exact = covariance(kind)(POINTS, INDUCING) @ np.linalg.solve(root @ root.T, root @ MEAN)
+    exact = covariance(kind)(PLACES, INDUCING) @ np.linalg.solve(root @ root.T, root @ MEAN)
     np.testing.assert_allclose(facts[kind].mean, exact, rtol=0, atol=1e-13)
-    without_jitter, _ = sparse_posterior(covariance(kind), POINTS, INDUCING, MEAN, np.eye(5))
+    without_jitter, _ = sparse_posterior(covariance(kind), PLACES, INDUCING, MEAN, np.eye(5))
     np.testing.assert_allclose(facts[kind].mean, without_jitter, rtol=0, atol=1e-6)
 
 
@@ -176,40 +163,52 @@ def test_hessians_are_finite_and_symmetric_also_at_an_inducing_point(facts, kind
 @each_kernel
 def test_values_and_gradients_have_right_derivatives_in_every_parameter(kind):
     """Lengthscales, variance, inducing locations, whitened values, feature weights and the point itself."""
-    given = jax.tree.map(jnp.asarray, normals(5, features=4))
+    given = normals(5, features=4)
+    omega = kind(LENGTHSCALE).frequencies(jnp.asarray(given.frequencies[:, : 2 + kind.tail_normals]))
     start = (LENGTHSCALE, np.array(VARIANCE), INDUCING, MEAN, given.weights, POINTS[1])
-    theta, unravel = ravel_pytree(jax.tree.map(jnp.asarray, start))
+    theta = np.concatenate([leaf.ravel() for leaf in start])
+    ends = np.cumsum([leaf.size for leaf in start])
+    along = np.array([0.7, -1.3])
+
+    def parts(theta):
+        return [theta[end - leaf.size : end].reshape(leaf.shape) for leaf, end in zip(start, ends, strict=True)]
 
     def mix(theta):
-        lengthscale, variance, inducing, whitened, weights, x = unravel(theta)
-        kernel = kind(lengthscale, variance)
-        frequencies = kernel.frequencies(given.frequencies[:, : 2 + kind.tail_normals])
-        path = draw_path(kernel, inducing, whitened, frequencies, weights)
-        return path(x) + path.gradient(x) @ jnp.array([0.7, -1.3])
+        lengthscale, variance, inducing, whitened, weights, x = parts(theta)
+        path = draw_path(kind(lengthscale, variance), inducing, whitened, omega, weights)
+        return path(x) + path.gradient(x) @ along
+
+    def by_hand(theta):
+        *four, weights, x = parts(theta)
+        value = lambda x: path_value(kind, *four, np.asarray(omega), weights, x)
+        return value(x) + derivative(value, x) @ along
 
     gradient = np.asarray(jax.jit(jax.grad(mix))(theta))
-    np.testing.assert_allclose(gradient, derivative(mix, theta, step=1e-3), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(gradient, derivative(by_hand, theta), rtol=1e-6, atol=1e-7)
     assert np.abs(gradient).min() > 1e-4  # nothing is without influence
 
 
-def test_a_path_is_the_same_function_however_often_and_in_whatever_way_it_is_called(facts):
-    given = normals(4)
-    path = jax.jit(lambda given: posterior_draw(SquaredExponential, given))(given)
-    compiled = jax.jit(lambda path, xs: jax.vmap(path)(xs))
-    first, again = compiled(path, POINTS), compiled(path, POINTS)
-    np.testing.assert_array_equal(first, again)
-    np.testing.assert_allclose(first, facts[SquaredExponential].values[0], rtol=0, atol=1e-12)
-    np.testing.assert_allclose(path(jnp.asarray(POINTS[0])), first[0], rtol=1e-12)
+def test_draws_under_vmap_are_those_of_a_loop_and_the_same_however_often_they_are_called(facts):
+    whitened, given = three_draws()
+    draw_one = jax.jit(lambda u, given: draw(Matern52, u, given))
+    evaluate = jax.jit(lambda path, xs: jax.vmap(path)(xs))
+    for i in range(3):
+        path = draw_one(whitened[i], jax.tree.map(lambda leaf, i=i: leaf[i], given))
+        first, again = evaluate(path, PLACES), evaluate(path, PLACES)
+        np.testing.assert_array_equal(first, again)
+        np.testing.assert_allclose(first, facts[Matern52].values[i], rtol=0, atol=1e-12)
 
 
-def test_draws_under_vmap_are_those_of_a_loop():
-    given = normals(6, 4)
-    one = jax.jit(lambda given: jax.vmap(posterior_draw(Matern52, given))(POINTS))
-    together = jax.jit(jax.vmap(lambda given: posterior_draw(Matern52, given)))(given)
-    values = jax.jit(jax.vmap(lambda path: jax.vmap(path)(POINTS)))(together)
-    looped = [one(jax.tree.map(lambda leaf, i=i: leaf[i], given)) for i in range(4)]
-    np.testing.assert_allclose(values, np.stack(looped), rtol=0, atol=1e-12)
-    assert np.ptp(np.asarray(values)[:, 3]) > 0.1  # far from the inducing points, four different functions
+def test_a_draw_is_matherons_rule_written_out(facts):
+    whitened, given = three_draws()
+    for kind in KERNELS:
+        omega = np.asarray(kind(LENGTHSCALE).frequencies(jnp.asarray(given.frequencies[0, :, : 2 + kind.tail_normals])))
+        for i in range(3):
+            by_hand = lambda x, k=kind, w=omega, i=i: path_value(
+                k, LENGTHSCALE, VARIANCE, INDUCING, whitened[i], w, given.weights[i], x
+            )
+            exact = [by_hand(x) for x in PLACES]
+            np.testing.assert_allclose(facts[kind].values[i], exact, rtol=0, atol=1e-11)
 
 
 def test_kernels_may_be_stacked_too():

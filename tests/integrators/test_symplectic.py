@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from sgpd.integrators import RungeKutta, get, names, rollout
-from tests.integrators.systems import hamiltonian_waves, rigid_body, waves_for
+from tests.integrators.systems import hamiltonian_waves, rigid_body, tao, waves_for
 from tests.integrators.test_tableau import YOSHIDA
 
-LONG_STEP = 0.7
+LONG_STEP = 1.5  # of fields whose Lipschitz constant is at most one
 
 
 def step_jacobians(method, field, states, h=LONG_STEP):
@@ -43,11 +43,8 @@ def test_symplectic_method_keeps_the_symplectic_form_and_volume_to_rounding(name
 
 
 @pytest.mark.parametrize("name", [name for name in names() if not get(name).symplectic])
-def test_method_that_does_not_claim_it_loses_the_symplectic_form(name, getkey):
-    field, states = hamiltonian_waves(getkey(), 1), jr.normal(getkey(), (8, 2))
-    # Newton's method is not damped: at LONG_STEP it misses one implicit Euler step in 400 (and says so).
-    h = 0.5 if name == "implicit-euler" else LONG_STEP
-    assert symplectic_defect(step_jacobians(get(name), field, states, h)) > 1e-7
+def test_method_that_does_not_claim_it_loses_the_symplectic_form(name):
+    assert symplectic_defect(step_jacobians(get(name), tao, jnp.array([[0.7, -0.4], [0.3, 0.9]]), h=0.4)) > 1e-7
 
 
 def test_composed_midpoint_keeps_the_symplectic_form(getkey):

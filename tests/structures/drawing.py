@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sgpd.gp import Path, SquaredExponential, draw_path
+from sgpd.gp import Path, SquaredExponential
 from sgpd.structures import Free, Hamiltonian, QuadraticInvariant, Separable, Structure
 
 Q3 = np.array([[2.0, 0.3, -0.5], [0.3, 1.0, 0.2], [-0.5, 0.2, -1.5]])  # indefinite, and no axes of its own
@@ -31,6 +31,12 @@ CASES: dict[str, tuple[Structure, int]] = {
     "solved, seeing others": (QuadraticInvariant(form="solved", sees={"f": OTHERS}), 3),
 }
 
+# Where a test asks for Jacobians.
+DIFFERENTIATED = [
+    *("separable", "components", "components one degree", "translations", "hamiltonian", "hamiltonian of a mix"),
+    "solved, seeing others",
+]
+
 FACTORS = (0.7, -1.9)
 
 
@@ -40,11 +46,11 @@ class Facts(NamedTuple):
     paths: list[Path]  # one stack a group
     x: np.ndarray
     values: np.ndarray
-    jacobians: np.ndarray
+    jacobians: np.ndarray | None
     energies: np.ndarray | None
     slopes: np.ndarray | None  # of the energy
-    second: np.ndarray  # values of the second field
-    combined: np.ndarray  # values of FACTORS[0] · first latents + FACTORS[1] · second latents
+    second: np.ndarray | None = None  # values of the second field
+    combined: np.ndarray | None = None  # values of FACTORS[0] · first latents + FACTORS[1] · second latents
 
 
 @cache
@@ -53,39 +59,38 @@ def facts(case: str) -> Facts:
     structure, dimension = CASES[case]
     rng = np.random.default_rng(0)
     groups = structure.groups(dimension)
-    m, s = 6, 12
+    features, inducing = 12, 6
 
-    def normals():
-        return [(rng.normal(size=(g.count, m)), rng.normal(size=(g.count, 2, s))) for g in groups]
+    def coefficients():
+        sizes = features, features, inducing
+        return [tuple(rng.normal(size=(g.count, size)) for size in sizes) for g in groups]
 
-    def constants(g):
+    def functions(g):
         k = g.sees.shape[1]
-        lengthscale, variance = rng.uniform(0.7, 2.0, (g.count, k)), rng.uniform(0.5, 2.0, g.count)
-        drawn = lengthscale, variance, rng.normal(size=(g.count, m, k)), rng.normal(size=(s, k))
-        return tuple(map(jnp.asarray, drawn))
+        scales = rng.uniform(0.7, 2.0, (g.count, k)), rng.uniform(0.5, 2.0, g.count)
+        return *scales, rng.normal(size=(g.count, inducing, k)), rng.normal(size=(g.count, features, k))
 
-    fixed, first, second = [constants(g) for g in groups], normals(), normals()
+    fixed, first, second = [functions(g) for g in groups], coefficients(), coefficients()
     combined = jax.tree.map(lambda a, b: FACTORS[0] * a + FACTORS[1] * b, first, second)
     x = rng.normal(size=(9, dimension))
 
-    def paths(normals):
-        draw = jax.vmap(draw_path, in_axes=(0, 0, 0, None, 0))
-        return [
-            draw(jax.vmap(SquaredExponential)(lengthscale, variance), inducing, values, frequencies, weights)
-            for (lengthscale, variance, inducing, frequencies), (values, weights) in zip(fixed, normals, strict=True)
-        ]
-
-    def compute(normals):
-        drawn = paths(normals)
-        field = structure.field(drawn, dimension)
+    def compute(coefficients):
+        paths = [jax.vmap(_path)(*map(jnp.asarray, f), *c) for f, c in zip(fixed, coefficients, strict=True)]
+        field = structure.field(paths, dimension)
         energy = getattr(field, "energy", None)
         energies = None if energy is None else jax.vmap(jax.value_and_grad(energy))(x)
-        return drawn, jax.vmap(field)(x), jax.vmap(jax.jacfwd(field))(x), energies
+        jacobians = jax.vmap(jax.jacfwd(field))(x) if case in DIFFERENTIATED else None
+        return Facts(paths, jnp.asarray(x), jax.vmap(field)(x), jacobians, *(energies or (None, None)))
 
     stacked = jax.tree.map(lambda *leaves: np.stack(leaves), first, second, combined)
-    drawn, values, jacobians, energies = jax.tree.map(np.asarray, jax.jit(jax.vmap(compute))(stacked))
-    of_first = jax.tree.map(lambda leaf: leaf[0], (drawn, x[None], values, jacobians))
-    return Facts(*of_first, *(e[0] for e in energies or ([None], [None])), values[1], values[2])
+    all_three = jax.tree.map(np.asarray, jax.jit(jax.vmap(compute))(stacked))
+    of_first = jax.tree.map(lambda leaf: leaf[0], all_three)
+    return of_first._replace(second=all_three.values[1], combined=all_three.values[2])
+
+
+def _path(lengthscale, variance, inducing, frequencies, cosine_weights, sine_weights, update) -> Path:
+    kernel = SquaredExponential(lengthscale, variance)
+    return Path(kernel, inducing, frequencies, cosine_weights, sine_weights, update)
 
 
 def value(path: Path, i: int, y: np.ndarray) -> float:

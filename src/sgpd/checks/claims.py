@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+import numpy as np
+
 from sgpd.fields import Traits
 from sgpd.integrators import Integrator, PartitionedRungeKutta, RungeKutta, SplitStep
 
@@ -14,8 +16,8 @@ def preserved(traits: Traits, integrator: Integrator) -> frozenset[Claim]:
     - Symplectic methods keep the symplectic form, and so volume, of Hamiltonian fields.
     - A split field that is no gradient (independent components, two or more degrees of freedom) keeps volume only:
       under kicks and drifts, which are shears; under symplectic Runge-Kutta methods of one or two stages, because its
-      Jacobian is similar to minus itself (Bader, McLaren, Quispel, Webb 2016), and likewise under the Lobatto pair;
-      not under gauss-6.
+      Jacobian is similar to minus itself (Bader, McLaren, Quispel, Webb 2016), and under symplectic pairs with at most
+      one implicit stage in one half, as the Lobatto pair has; not under gauss-6, as one method or as a pair.
     - Symplectic Runge-Kutta methods keep quadratic invariants. Partitioned pairs do not, and no method here keeps the
       volume or the energy of a `lie-poisson` field.
     """
@@ -36,8 +38,14 @@ def _keeps_split_volume(integrator: Integrator) -> bool:
         case RungeKutta():
             return integrator.symplectic and integrator.tableau.stages <= 2
         case PartitionedRungeKutta():
-            return integrator.symplectic
+            p, q = integrator.tableau.p.a, integrator.tableau.q.a
+            return integrator.symplectic and min(_coupled_stages(p, q), _coupled_stages(q, p)) <= 1
     return False
+
+
+def _coupled_stages(a: np.ndarray, other: np.ndarray) -> int:
+    """How many stages of one half both enter the stages of the other half and depend on them."""
+    return int((a.any(axis=0) & other.any(axis=1)).sum())
 
 
 def require_compatible(traits: Traits, integrator: Integrator, structure: str):

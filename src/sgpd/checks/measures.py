@@ -18,13 +18,13 @@ ENERGY_ROUNDING = 1e-9
 
 
 class Measurements(NamedTuple):
-    """What was found along one rollout. What does not apply to the field is nan."""
+    """What was found along one rollout. What does not apply to the field is nan; without an energy there is None."""
 
     determinant: Scalar  # largest |det ψ' - 1|
     symplectic: Scalar  # largest entry of |ψ'ᵀ J ψ' - J|
     invariant: Scalar  # largest change of xᵀQx, relative to |x|²
-    energy_wander: Scalar  # largest |H - H₀|, relative to the energy that the motion turns over
-    energy_trend: Scalar  # largest |H - H₀| in the last quarter over that in the first
+    energy_wander: Scalar | None  # largest |H - H₀|, relative to the energy that the motion turns over
+    energy_trend: Scalar | None  # largest |H - H₀| in the last quarter over that in the first
     residual: Scalar  # worst stage residual
     converged: Bool[Array, ""]
     finite: Bool[Array, ""]
@@ -73,11 +73,11 @@ def measure(
 ) -> Measurements:
     """Roll a field out and measure everything that applies to it, to be called inside a compiled function."""
     path = rollout(integrator, field, x0, jnp.full(steps, h))
-    visited = path.states[np.unique(np.linspace(0, steps, SAMPLES).astype(int))]
+    visited = path.states[np.unique(np.linspace(0, steps - 1, SAMPLES).astype(int))]  # all but the last are stepped
     jacobians = jax.vmap(lambda x: step_jacobian(integrator, field, x, h))(visited)
     energy = getattr(field, "energy", None)
     missing = jnp.array(jnp.nan)
-    wander, trend = (missing, missing) if energy is None else energy_deviation(energy, path.states)
+    wander, trend = (None, None) if energy is None else energy_deviation(energy, path.states)
     return Measurements(
         determinant=jax.vmap(determinant_error)(jacobians).max(),
         symplectic=missing if x0.shape[0] % 2 else jax.vmap(symplectic_defect)(jacobians).max(),

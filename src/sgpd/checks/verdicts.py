@@ -7,6 +7,7 @@ from typing import Literal
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from sgpd.checks.claims import Claim, preserved
 from sgpd.checks.measures import Measurements, measure
@@ -14,7 +15,7 @@ from sgpd.fields import Field, Traits
 from sgpd.integrators import Integrator
 
 Verdict = Literal["PASS", "ATTENTION", "FAIL", "NOT MEASURED"]
-_SEVERITY = ("PASS", "NOT MEASURED", "ATTENTION", "FAIL")
+_SEVERITY = ("PASS", "ATTENTION", "NOT MEASURED", "FAIL")
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,12 @@ _CLAIMED_BY: dict[Claim, tuple[str, ...]] = {
 
 
 def judge(found: Measurements, claims: frozenset[Claim], implicit: bool) -> CheckReport:
-    """Exactly the claims made, each against its limit. `found` has a leading axis of paths; the worst one counts."""
+    """Exactly the claims made, each against its limit. `found` has a leading axis of paths; the worst one counts.
+
+    The energy, which no method keeps, is judged where the field has one.
+    """
     ids = [check_id for claim in _CLAIMED_BY if claim in claims for check_id in _CLAIMED_BY[claim]]
+    ids = [check_id for check_id in ids if getattr(found, check_id) is not None]
     usable = np.asarray(found.finite) & np.asarray(found.converged)
     checks = [_judge_one(check_id, np.asarray(getattr(found, check_id)), usable) for check_id in ids]
     return CheckReport((*checks, _solver_check(found, usable, implicit)))
@@ -87,7 +92,7 @@ def judge(found: Measurements, claims: frozenset[Claim], implicit: bool) -> Chec
 def _judge_one(check_id: str, values: np.ndarray, usable: np.ndarray) -> Check:
     title, limit, remedy = _MEASURED[check_id]
     if not usable.any() or np.isnan(values[usable]).all():
-        reason = "no path stayed finite and converged" if not usable.any() else "the field has no energy to follow"
+        reason = "no path stayed finite and converged" if not usable.any() else "it is not defined for this field"
         return Check(check_id, title, None, limit, "NOT MEASURED", f"{title.capitalize()}: not tested, {reason}.")
     worst = float(values[usable].max())
     holds = worst <= limit
@@ -101,7 +106,7 @@ def _solver_check(found: Measurements, usable: np.ndarray, implicit: bool) -> Ch
     if failed == 0:
         solved = f", stage residuals at most {residual:.1e}" if implicit else ""
         sentence = f"Every step of all {total} paths stayed finite{' and converged' if implicit else ''}{solved}."
-        return Check("steps", "steps that failed", 0.0, 0.0, "PASS", sentence)
+        return Check("steps", "paths that failed", 0.0, 0.0, "PASS", sentence)
     verdict: Verdict = "FAIL" if failed > total / 2 else "ATTENTION"
     sentence = f"{failed} of {total} paths left the numbers or did not converge; they are left out of the other checks."
     remedy = "Shorten the step or the horizon, or start inside the recorded region."
@@ -114,7 +119,12 @@ def _measure_each(field, integrator, x0, h, steps, invariant):
 
 
 def check_field(
-    field: Field, integrator: Integrator, x0: Sequence, h: float, steps: int, traits: Traits | None = None
+    field: Field,
+    integrator: Integrator,
+    x0: Sequence | np.ndarray | Array,
+    h: float,
+    steps: int,
+    traits: Traits | None = None,
 ) -> CheckReport:
     """Measure what `integrator` should keep of any callable field with these traits (Hamiltonian by default).
 

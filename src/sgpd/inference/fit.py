@@ -9,7 +9,6 @@ import numpy as np
 
 from sgpd.checks import require_compatible
 from sgpd.data import Trajectories, Windows
-from sgpd.gp import FramedGaussian
 from sgpd.inference.bound import Parameters
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.model import Model, RunEnds
@@ -70,8 +69,7 @@ def fit(
         inference = _ENGINES[inference]()
 
     guess = initial_posterior(structure, data, inference.kernel, inference.inducing, inference.diagonal)
-    framed = eqx.tree_at(lambda q: q.values, guess, tuple(FramedGaussian.around(q) for q in guess.values))
-    problem, parameters, cut = prepare(data, framed, method, inference, x0)
+    problem, parameters, cut = prepare(data, guess, method, inference, x0)
     seeds = [seed] if isinstance(seed, int) else list(seed)
     state = train(problem, initial_state(problem, parameters, seeds), progress=progress)
     models = [_model(data, method, inference, x0, state, cut, index) for index in range(len(seeds))]

@@ -10,13 +10,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from sgpd.data import Run, Trajectories
-from sgpd.gp import Kernel, SquaredExponential, WhitenedGaussian
+from sgpd.gp import FramedGaussian, Kernel, SquaredExponential, WhitenedGaussian
 from sgpd.inference.posterior import FieldPosterior, LatentGroup
 from sgpd.structures import LatentSpec, Structure
 
-LENGTHSCALE = 3.0  # in standard deviations of what a latent sees
+LENGTHSCALES = (0.75, 1.0, 1.5, 2.0, 3.0)  # to choose from, in standard deviations of what a latent sees
 AMPLITUDE = 2.0  # of the prior field, in root mean squares of the data's derivatives
 MARGIN = 0.15  # of the data's range, by which inducing points reach beyond it on either side
 POINTS = {1: 12, 2: 25}  # inducing points by input dimension; more dimensions, see `_count`
@@ -74,15 +75,47 @@ def initial_posterior(
     points: int | None = None,
     diagonal: bool = False,
 ) -> FieldPosterior:
-    """Kernels, inducing points and q(u) from the data: no random number, no setting to tune."""
+    """Kernels, inducing points and q(u) from the data: no random number, no setting to tune.
+
+    The lengthscales of each group are those among `LENGTHSCALES` under which the regression has the highest evidence.
+    """
     smoothed = smooth(data)
-    groups = tuple(_group(spec, smoothed.states, kernel, points) for spec in structure.groups(data.dimension))
-    values = tuple(WhitenedGaussian.isotropic(jnp.zeros(g.scaled_locations.shape[:2]), 1.0, diagonal) for g in groups)
-    posterior = FieldPosterior(structure, data.dimension, groups, values)
-    return _matched(posterior, smoothed, diagonal)
+    specs = structure.groups(data.dimension)
+    multiples = [LENGTHSCALES[-1]] * len(specs)
+    for index in range(len(specs)):
+        trials = [[*multiples[:index], value, *multiples[index + 1 :]] for value in LENGTHSCALES]
+        matched = [_matched(structure, specs, smoothed, trial, kernel, points, diagonal) for trial in trials]
+        multiples = trials[int(np.argmax([evidence for _, evidence in matched]))]
+    return _matched(structure, specs, smoothed, multiples, kernel, points, diagonal)[0]
 
 
-def _group(spec: LatentSpec, states: np.ndarray, kernel: type[Kernel], points: int | None) -> LatentGroup:
+def _matched(
+    structure: Structure,
+    specs: tuple[LatentSpec, ...],
+    smoothed: Smoothed,
+    multiples: list[float],
+    kernel: type[Kernel],
+    points: int | None,
+    diagonal: bool,
+) -> tuple[FieldPosterior, float]:
+    """The posterior that explains the derivatives with these lengthscales, and the evidence for them."""
+    states = smoothed.states
+    groups = [_group(spec, states, m, kernel, points) for spec, m in zip(specs, multiples, strict=True)]
+    zero = tuple(WhitenedGaussian.isotropic(jnp.zeros(g.scaled_locations.shape[:2]), 1.0, diagonal) for g in groups)
+    unit = FieldPosterior(structure, states.shape[1], tuple(groups), zero)
+    design = [np.asarray(block) for block in _design(unit, jnp.asarray(states))]
+    amplitudes = [_amplitude(block, smoothed.derivatives) for block in design]
+    scaled = [block * a[None, None, :, None] for block, a in zip(design, amplitudes, strict=True)]
+    stacked = np.concatenate([b.reshape(*b.shape[:2], -1) for b in scaled], axis=2)
+    mean, covariance, evidence = _ridge(stacked, smoothed.derivatives)
+    variances = [jnp.asarray(2 * np.log(a)) for a in amplitudes]
+    groups = [eqx.tree_at(lambda g: g.kernel.log_variance, g, v) for g, v in zip(groups, variances, strict=True)]
+    return FieldPosterior(structure, states.shape[1], tuple(groups), gaussians(zero, mean, covariance)), evidence
+
+
+def _group(
+    spec: LatentSpec, states: np.ndarray, multiple: float, kernel: type[Kernel], points: int | None
+) -> LatentGroup:
     if spec.differentiated and kernel.smoothness < 2:
         raise ValueError(
             f"The latent {spec.name!r} is differentiated, and so is the field that it makes, but functions of "
@@ -90,7 +123,7 @@ def _group(spec: LatentSpec, states: np.ndarray, kernel: type[Kernel], points: i
         )
     inputs = np.asarray(spec.inputs(jnp.asarray(states)))  # (count, n, k)
     spread = inputs.std(axis=1)
-    lengthscale = LENGTHSCALE * np.where(spread > 0, spread, 1.0)
+    lengthscale = multiple * np.where(spread > 0, spread, 1.0)
     locations = np.stack([inducing_points(x, points) for x in inputs])
     scale = jnp.asarray(lengthscale)[:, None, :]
     return LatentGroup(jax.vmap(kernel)(jnp.asarray(lengthscale)), jnp.asarray(locations) / scale, scale)
@@ -122,32 +155,11 @@ def _farthest(candidates: np.ndarray, count: int) -> np.ndarray:
     return candidates[chosen]
 
 
-def _design(posterior: FieldPosterior, states: np.ndarray) -> list[np.ndarray]:
-    """∂f(xₙ)/∂u for each group, (n, d, count, m): the field is linear in its whitened inducing values."""
-
-    @jax.jit
-    def jacobian(posterior, values):
-        return jax.jacfwd(lambda u: jax.vmap(posterior.field(u))(jnp.asarray(states)))(values)
-
-    return [np.asarray(block) for block in jacobian(posterior, tuple(jnp.zeros_like(q.mean) for q in posterior.values))]
-
-
-def _matched(posterior: FieldPosterior, smoothed: Smoothed, diagonal: bool) -> FieldPosterior:
-    """Set the kernels' variances and q(u) so that the field explains the derivatives."""
-    design = _design(posterior, smoothed.states)
-    amplitudes = [_amplitude(block, smoothed.derivatives) for block in design]
-    scaled = [block * a[None, None, :, None] for block, a in zip(design, amplitudes, strict=True)]
-    mean, covariance = _ridge(np.concatenate([b.reshape(*b.shape[:2], -1) for b in scaled], axis=2), smoothed)
-
-    groups, values, start = [], [], 0
-    for group, amplitude in zip(posterior.groups, amplitudes, strict=True):
-        count, m = group.scaled_locations.shape[:2]
-        kernel = eqx.tree_at(lambda k: k.log_variance, group.kernel, jnp.asarray(2 * np.log(amplitude)))
-        groups.append(eqx.tree_at(lambda g: g.kernel, group, kernel))
-        parts = [slice(start + c * m, start + (c + 1) * m) for c in range(count)]
-        values.append(_gaussian([mean[p] for p in parts], [covariance[p, p] for p in parts], diagonal))
-        start += count * m
-    return FieldPosterior(posterior.structure, posterior.dimension, tuple(groups), tuple(values))
+@eqx.filter_jit
+def _design(posterior: FieldPosterior, states: Float[Array, "n d"]) -> tuple[Float[Array, "n d count m"], ...]:
+    """∂f(xₙ)/∂u for each group: the field is linear in its whitened inducing values."""
+    zero = tuple(q.mean for q in posterior.values)
+    return jax.jacfwd(lambda u: jax.vmap(posterior.field(u))(states))(zero)
 
 
 def _amplitude(block: np.ndarray, derivatives: np.ndarray) -> np.ndarray:
@@ -161,25 +173,34 @@ def _amplitude(block: np.ndarray, derivatives: np.ndarray) -> np.ndarray:
     return AMPLITUDE * np.sqrt(np.maximum(wanted.max(axis=0), 1e-12))
 
 
-def _ridge(design: np.ndarray, smoothed: Smoothed) -> tuple[np.ndarray, np.ndarray]:
-    """Posterior mean and covariance of u ~ N(0, I) given derivatives with an unknown error for each channel."""
-    spread = np.sqrt((smoothed.derivatives**2).mean(axis=0))
-    error = 0.1 * np.where(spread > 0, spread, 1.0)
+def _ridge(design: np.ndarray, derivatives: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Mean, covariance and log evidence of u ~ N(0, I), given derivatives with an unknown error for each channel."""
+    size = np.sqrt((derivatives**2).mean(axis=0))
+    error = 0.1 * np.where(size > 0, size, 1.0)
+    floor = 1e-3 * error
     for _ in range(5):
         weighted = (design / error[None, :, None]).reshape(-1, design.shape[2])
-        target = (smoothed.derivatives / error[None, :]).reshape(-1)
-        covariance = np.linalg.inv(np.eye(design.shape[2]) + weighted.T @ weighted)
+        target = (derivatives / error[None, :]).reshape(-1)
+        precision = np.eye(design.shape[2]) + weighted.T @ weighted
+        covariance = np.linalg.inv(precision)
         mean = covariance @ (weighted.T @ target)
-        misfit = smoothed.derivatives - design @ mean
-        error = np.maximum(np.sqrt((misfit**2).mean(axis=0)), 1e-3 * error)
-    return mean, covariance
+        # log N(target | 0, W Wᵀ + I), less the logarithm of the units of the target
+        misfit = target @ target - target @ (weighted @ mean)
+        evidence = -(misfit + np.linalg.slogdet(precision)[1]) / 2 - len(derivatives) * np.log(error).sum()
+        error = np.maximum(np.sqrt(((derivatives - design @ mean) ** 2).mean(axis=0)), floor)
+    return mean, covariance, float(evidence)
 
 
-def _gaussian(means: list[np.ndarray], covariances: list[np.ndarray], diagonal: bool) -> WhitenedGaussian:
-    if diagonal:
-        raw = np.stack([np.log(np.diagonal(c)) / 2 for c in covariances])
-    else:
-        roots = np.linalg.cholesky(np.stack(covariances))
-        log_diagonal = np.log(np.diagonal(roots, axis1=1, axis2=2))
-        raw = np.tril(roots, -1) + log_diagonal[:, :, None] * np.eye(roots.shape[1])
-    return WhitenedGaussian(jnp.asarray(np.stack(means)), jnp.asarray(raw))
+def gaussians(
+    like: tuple[WhitenedGaussian | FramedGaussian, ...], mean: np.ndarray, covariance: np.ndarray
+) -> tuple[WhitenedGaussian, ...]:
+    """A joint Gaussian over all whitened values, taken apart into one for each latent."""
+    parts, start = [], 0
+    for q in like:
+        count, m = q.mean.shape
+        ends = range(start, start + count * m, m)
+        blocks = jnp.asarray(np.stack([covariance[k : k + m, k : k + m] for k in ends]))
+        means = jnp.asarray(mean[start : start + count * m].reshape(count, m))
+        parts.append(WhitenedGaussian.from_covariance(means, blocks, q.plain().diagonal))
+        start += count * m
+    return tuple(parts)

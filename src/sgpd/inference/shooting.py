@@ -18,7 +18,8 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float
 
 from sgpd.arrays import Scalar
-from sgpd.gp import WhitenedGaussian
+from sgpd.data import Windows
+from sgpd.inference.initial import gaussians
 from sgpd.inference.posterior import FieldPosterior
 from sgpd.integrators import Integrator
 
@@ -28,12 +29,17 @@ ENOUGH = 1e-3  # a fall of the cost by less than this share ends a stage
 
 
 class Recording(eqx.Module):
-    """Runs as a rollout sees them, padded to one length: r runs of n rows."""
+    """Uninterrupted pieces of runs as a rollout sees them, padded to one length: r pieces of n rows."""
 
     states: Float[Array, "r n d"]
     observed: Bool[Array, "r n d"]
     steps: Float[Array, "r n-1 m"]
-    pinned: Bool[Array, " r"]  # runs whose first state is exact
+    pinned: Bool[Array, " r"]  # pieces whose first state is exact
+
+    @classmethod
+    def of(cls, pieces: Windows, pinned: np.ndarray) -> "Recording":
+        """From windows so long that each is a whole piece."""
+        return cls(*(jnp.asarray(a) for a in (pieces.states, pieces.observed, pieces.steps, pinned)))
 
 
 class Linearised(NamedTuple):
@@ -65,21 +71,13 @@ def shoot(
     lengths: tuple[int, ...],
 ) -> Shot:
     """Fit with restarts every `lengths[0]` rows, then every `lengths[1]` ..., from a first guess of field and rows."""
-    u, unravel = ravel_pytree(tuple(q.mean for q in posterior.values))
+    u, _ = ravel_pytree(tuple(q.mean for q in posterior.values))
     for length in lengths:
         restart = jnp.broadcast_to(jnp.arange(rows.shape[1]) % length == 0, rows.shape[:2])
         found, u = _descend(posterior, integrator, recording, jnp.asarray(noise), restart, u, jnp.asarray(rows))
         rows, covariance = np.asarray(found.rows), np.linalg.inv(np.asarray(_eliminated(found, 0.0)[0]))
         noise = _noise(recording, rows, noise, int(restart.sum()), len(covariance) - np.trace(covariance))
-    blocks, start = [], 0
-    for q in posterior.values:
-        count, m = q.mean.shape
-        blocks.append([covariance[k : k + m, k : k + m] for k in range(start, start + count * m, m)])
-        start += count * m
-    values = tuple(
-        WhitenedGaussian.from_covariance(mean, jnp.asarray(np.stack(block)), q.plain().diagonal)
-        for mean, block, q in zip(unravel(u), blocks, posterior.values, strict=True)
-    )
+    values = gaussians(posterior.values, np.asarray(u), covariance)
     return Shot(eqx.tree_at(lambda f: f.values, posterior, values), rows, noise)
 
 

@@ -18,11 +18,14 @@ from sgpd.gp.features import Spread
 from sgpd.inference.bound import Bound, Noise, Observations, Parameters, Starts, bound
 from sgpd.inference.initial import noise_std, smooth_run
 from sgpd.inference.posterior import Features, FieldPosterior, sample_frequencies, sample_normals
+from sgpd.inference.shooting import Recording, shoot
 from sgpd.integrators import Integrator, rollout
 from sgpd.outcome import NumericalFailure, Outcome
 
 PRIOR_WIDTH = 3.0  # standard deviation of the prior of starts, in those of the data
 BATCH = 32
+WINDOW = 200
+SHOOTING = (10, 30)  # rows between restarts, before the whole recording
 SELECTION_PATHS = 5
 MAX_SKIPPED = 50  # steps in a row whose gradient was not finite, before the training is given up
 
@@ -35,14 +38,15 @@ class Variational:
     observations, make a composite likelihood: the paper's way, offered and called so.
     """
 
-    window: int = 25  # rows
+    shooting: bool = True  # start from the best single field by multiple shooting, else from the data's derivatives
+    window: int | None = None  # rows; None: whole recordings, in pieces of at most 200
     stride: int | None = None  # None: side by side; a number: overlapping, starting every so many rows
     batch: int | None = None  # windows a step; None: all, up to 32
     paths: int = 4  # Monte-Carlo paths a window and step
-    steps: int = 600  # of the optimiser, rounded up to whole epochs; ignored where `epochs` is given
+    steps: int = 400  # of the optimiser, rounded up to whole epochs; ignored where `epochs` is given
     epochs: int | None = None
-    learning_rate: float | optax.Schedule = 0.02  # a number is lowered along a cosine to a hundredth
-    prior_rate: float = 0.1  # learning rate of kernels and inducing points, relative to the rest
+    learning_rate: float | optax.Schedule = 0.01  # a number is lowered along a cosine to a hundredth
+    prior_rate: float = 0.02  # learning rate of kernels and inducing points, relative to the rest
     likelihood_factor: float = 1.0  # the paper's a
     kl_factor: float = 1.0  # the paper's b
     kernel: type[Kernel] = SquaredExponential
@@ -93,26 +97,50 @@ class TrainingState(NamedTuple):
 
 
 def prepare(
-    data: Trajectories, posterior: FieldPosterior, integrator: Integrator, settings: Variational, x0: str
+    data: Trajectories, guess: FieldPosterior, integrator: Integrator, settings: Variational, x0: str
 ) -> tuple[Problem, Parameters, Windows]:
     """The data cut into windows, and the parameters to start from."""
-    observed_starts = x0 == "observed"
-    cut = windows(data, min(settings.window, max(map(len, data.runs))), settings.stride, start_observed=observed_starts)
-    pinned = np.full(len(cut), observed_starts) | ((cut.row == 0) & (x0 == "known"))
-    if not cut.observed[pinned, 0].all():
-        raise ValueError("x0='known' needs first rows without missing values; complete them, or use x0='latent'.")
-    starts = _starts(data, cut, pinned, noise_std(data))
-    log_noise = jnp.log(jnp.asarray(noise_std(data) if settings.noise is None else settings.noise, float))
-    whole = windows(data, max(map(len, data.runs)))
-    whole_pinned = np.full(len(whole), observed_starts) | ((whole.row == 0) & (x0 == "known"))
+    longest = max(map(len, data.runs))
+    pieces = windows(data, longest)
+    pinned = _pinned(pieces, x0)
+    rows = _smoothed_rows(data, pieces, pinned)
+    noise = noise_std(data) if settings.noise is None else np.asarray(settings.noise, float)
+    if settings.shooting:
+        lengths = (*(n for n in SHOOTING if n < longest), longest)
+        shot = shoot(guess, integrator, Recording.of(pieces, pinned), rows, noise, lengths)
+        framed = tuple(FramedGaussian.around(q.plain()) for q in shot.posterior.values)
+        guess, rows = eqx.tree_at(lambda q: q.values, guess, framed), shot.rows
+        noise = shot.noise if settings.noise is None else noise
+
+    cut = windows(data, min(settings.window or WINDOW, longest), settings.stride, start_observed=x0 == "observed")
+    starts = _starts(data, cut, _pinned(cut, x0), pieces, rows, noise)
     problem = Problem(
-        observations=_observations(cut, pinned),
-        whole=_observations(whole, whole_pinned),
-        whole_starts=_starts(data, whole, whole_pinned, noise_std(data)).anchor,
+        observations=_observations(cut, _pinned(cut, x0)),
+        whole=_observations(pieces, pinned),
+        whole_starts=jnp.asarray(rows[:, 0]),
         integrator=integrator,
         settings=settings,
     )
-    return problem, Parameters(posterior, starts, log_noise), cut
+    return problem, Parameters(guess, starts, jnp.log(jnp.asarray(noise))), cut
+
+
+def _pinned(cut: Windows, x0: str) -> np.ndarray:
+    """Which windows start at a state that is taken as exact."""
+    pinned = np.full(len(cut), x0 == "observed") | ((cut.row == 0) & (x0 == "known"))
+    if x0 == "known" and not cut.observed[pinned, 0].all():
+        raise ValueError("x0='known' needs first rows without missing values; complete them, or use x0='latent'.")
+    return pinned & cut.observed[:, 0].all(axis=1)
+
+
+def _smoothed_rows(data: Trajectories, pieces: Windows, pinned: np.ndarray) -> np.ndarray:
+    """The recording as splines see it, piece by piece, with exact starts where they are known."""
+    rows = np.empty(pieces.states.shape)
+    for run in range(len(data.runs)):
+        smoothed = smooth_run(data.runs[run]).states
+        for index in np.flatnonzero(pieces.run == run):
+            rows[index] = smoothed[np.minimum(pieces.row[index] + np.arange(rows.shape[1]), len(smoothed) - 1)]
+    rows[pinned, 0] = pieces.states[pinned, 0]
+    return rows
 
 
 def _observations(cut: Windows, pinned: np.ndarray) -> Observations:
@@ -123,10 +151,14 @@ def _observations(cut: Windows, pinned: np.ndarray) -> Observations:
     )
 
 
-def _starts(data: Trajectories, cut: Windows, pinned: np.ndarray, noise: np.ndarray) -> Starts:
-    smoothed = [smooth_run(run).states for run in data.runs]
-    anchor = np.stack([smoothed[run][row] for run, row in zip(cut.run, cut.row, strict=True)])
-    anchor = np.where(pinned[:, None], cut.states[:, 0], anchor)
+def _starts(
+    data: Trajectories, cut: Windows, pinned: np.ndarray, pieces: Windows, rows: np.ndarray, noise: np.ndarray
+) -> Starts:
+    """Starts anchored where the first guess goes through, or at the observation where that is exact."""
+    anchor = np.where(pinned[:, None], cut.states[:, 0], 0.0)
+    for index in np.flatnonzero(~pinned):
+        piece = np.flatnonzero((pieces.run == cut.run[index]) & (pieces.row <= cut.row[index]))[-1]
+        anchor[index] = rows[piece, cut.row[index] - pieces.row[piece]]
     spread = np.where(data.spread > 0, data.spread, 1.0)
     return Starts(
         anchor=jnp.asarray(anchor),
@@ -135,7 +167,7 @@ def _starts(data: Trajectories, cut: Windows, pinned: np.ndarray, noise: np.ndar
         prior_mean=jnp.asarray(data.center),
         prior_std=jnp.asarray(PRIOR_WIDTH * spread),
         offset=jnp.zeros(anchor.shape),
-        log_std=jnp.full(anchor.shape, np.log(0.5)),
+        log_std=jnp.full(anchor.shape, np.log(0.3)),
     )
 
 
