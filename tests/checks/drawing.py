@@ -1,4 +1,4 @@
-"""Fields drawn from Gaussian processes, and one step of every method on them, as data to one compiled program a structure."""
+"""Fields drawn from Gaussian processes, and one step of every method on them, in one compiled program a structure."""
 
 from functools import cache
 from typing import NamedTuple
@@ -30,6 +30,7 @@ CASES: dict[str, tuple[Structure, int]] = {
 }
 
 STEP = 0.3
+WEAK = ["tangent to Q", "solved"]  # steeper fields than the others: latents half as large
 DRAWS, STATES = 3, 4
 FEATURES, INDUCING = 8, 5
 STAGES = 8  # of the longest method
@@ -62,8 +63,8 @@ def methods(case: str) -> list[Integrator]:
 @jax.jit
 @jax.vmap
 @jax.vmap
-def _draw(lengthscale, inducing, whitened, frequencies, weights):
-    return draw_path(SquaredExponential(lengthscale), inducing, whitened, frequencies, weights)
+def _draw(variance, lengthscale, inducing, whitened, frequencies, weights):
+    return draw_path(SquaredExponential(lengthscale, variance), inducing, whitened, frequencies, weights)
 
 
 def drawn_fields(case: str):
@@ -74,7 +75,8 @@ def drawn_fields(case: str):
     def paths(group):
         k, stack = group.sees.shape[1], (DRAWS, group.count)
         sizes = (INDUCING, k), (INDUCING,), (FEATURES, k), (2, FEATURES)
-        return _draw(np.full((*stack, k), 1.2), *(rng.normal(size=(*stack, *size)) for size in sizes))
+        scales = np.full(stack, 0.2 if case in WEAK else 1.0), np.full((*stack, k), 1.2)
+        return _draw(*scales, *(rng.normal(size=(*stack, *size)) for size in sizes))
 
     stacks = [paths(group) for group in structure.groups(dimension)]
     return jax.vmap(lambda *drawn: structure.field(drawn, dimension))(*stacks)
@@ -85,7 +87,7 @@ def starts(case: str) -> np.ndarray:
     dimension = CASES[case][1]
     x = np.random.default_rng(1).normal(size=(STATES, dimension)) / np.sqrt(dimension)
     if case == "solved":
-        x[:, -1] = 1 + x[:, -1] / 4
+        x[:, -1] = 1.2 + x[:, -1] / 4
     return x
 
 

@@ -12,7 +12,17 @@ from sgpd.checks import preserved, require_compatible
 from sgpd.fields import SplitField, Traits
 from sgpd.integrators import PartitionedRungeKutta, RungeKutta, SplitStep, get, names, rollout
 from sgpd.structures import Hamiltonian, Separable
-from tests.checks.drawing import CASES, GAUSS_6_PAIR, STEP, drawn_fields, methods, one_step, square, square_step
+from tests.checks.drawing import (
+    CASES,
+    GAUSS_6_PAIR,
+    QUICK_TO_COMPILE,
+    STEP,
+    drawn_fields,
+    methods,
+    one_step,
+    square,
+    square_step,
+)
 
 LIMITS = {"volume": ("determinant", 1e-12), "symplectic form": ("symplectic", 1e-11)}
 LIMITS["quadratic invariant"] = ("invariant", 1e-12)
@@ -23,16 +33,14 @@ PAIR = "lobatto-iiia-iiib-4"
 
 # What the table says, written out once more: structure to claim to methods.
 SYMPLECTIC = SYMPLECTIC_RUNGE_KUTTA | {PAIR, "gauss-6-pair"}
+QUADRATIC = ["tangent", "tangent to Q", "tangent in 4-D", "lie-poisson", "solved"]
 TABLE = {
     "free": {},
     "separable": dict.fromkeys(["volume", "symplectic form"], SYMPLECTIC | SPLIT),
     "components": {"volume": SPLIT | {"implicit-midpoint", "gauss-4", PAIR}},
     "components one degree": dict.fromkeys(["volume", "symplectic form"], SYMPLECTIC | SPLIT),
     "hamiltonian": dict.fromkeys(["volume", "symplectic form"], SYMPLECTIC),
-    **dict.fromkeys(
-        ["tangent", "tangent to Q", "tangent in 4-D", "lie-poisson", "solved"],
-        {"quadratic invariant": SYMPLECTIC_RUNGE_KUTTA},
-    ),
+    **{case: {"quadratic invariant": SYMPLECTIC_RUNGE_KUTTA} for case in QUADRATIC},
 }
 
 
@@ -79,7 +87,7 @@ def test_no_method_keeps_the_volume_of_a_free_field():
     assert min(f.determinant for f in one_step("free").values()) > 1e-3
 
 
-@pytest.mark.parametrize("case", ["tangent", "tangent to Q", "tangent in 4-D", "lie-poisson", "solved"])
+@pytest.mark.parametrize("case", QUADRATIC)
 def test_the_quadratic_invariant_is_lost_by_all_but_symplectic_runge_kutta_methods(case):
     """Among the others is the Lobatto pair, in four dimensions: it is symplectic, and still does not keep it."""
     others = {n: f.invariant for n, f in one_step(case).items() if n not in {*SYMPLECTIC_RUNGE_KUTTA, "gauss-6-pair"}}
@@ -111,7 +119,9 @@ def test_methods_written_as_squares_take_the_steps_of_the_methods():
     steppers = methods("components one degree")
     a, b = map(np.stack, zip(*(square(m, 2) for m in steppers), strict=True))
     squares, _ = jax.jit(jax.vmap(lambda a, b: square_step(field, x, a, b)))(a, b)
-    own = jax.jit(lambda x: [m.advance(field, x, jnp.asarray(STEP))[0] for m in steppers])(x)
+    own = jax.jit(
+        lambda x: [m.advance(field, x, jnp.asarray(STEP))[0] for m in steppers], compiler_options=QUICK_TO_COMPILE
+    )(x)
     np.testing.assert_allclose(squares, np.stack(own), rtol=0, atol=1e-14)
     assert {type(m) for m in steppers} == {RungeKutta, PartitionedRungeKutta, SplitStep}
 

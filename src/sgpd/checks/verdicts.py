@@ -15,7 +15,7 @@ from sgpd.fields import Field, Traits
 from sgpd.integrators import Integrator
 
 Verdict = Literal["PASS", "ATTENTION", "FAIL", "NOT MEASURED"]
-_SEVERITY = ("PASS", "ATTENTION", "NOT MEASURED", "FAIL")
+_SEVERITY: tuple[Verdict, ...] = ("PASS", "ATTENTION", "NOT MEASURED", "FAIL")
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ class CheckReport:
     @property
     def verdict(self) -> Verdict:
         """The worst verdict of all."""
-        return max((check.verdict for check in self.checks), key=_SEVERITY.index, default="NOT MEASURED")
+        ranks = [_SEVERITY.index(check.verdict) for check in self.checks]
+        return _SEVERITY[max(ranks)] if ranks else "NOT MEASURED"
 
     @property
     def passed(self) -> bool:

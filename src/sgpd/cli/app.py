@@ -84,8 +84,9 @@ def _status(problem: BaseException) -> int:
             return _say(f"error: {problem}", 3)
         case ValueError() | OSError():
             return _say(f"error: {problem}", 2)
-    if hasattr(problem, "exit_code") and hasattr(problem, "format_message"):  # usage errors of typer's parser
-        return _say(f"error: {problem.format_message()}\n\nhint: `sgpd --help` lists the commands and options.", 2)
+    usage = getattr(problem, "format_message", None)
+    if usage is not None:  # a usage error of typer's parser
+        return _say(f"error: {usage()}\n\nhint: `sgpd --help` lists the commands and options.", 2)
     with tempfile.NamedTemporaryFile("w", prefix="sgpd-", suffix=".txt", delete=False) as file:
         traceback.print_exception(problem, file=file)
     return _say(f"error: this is a bug in sgpd ({type(problem).__name__}); the details are in {file.name}", 70)

@@ -44,9 +44,9 @@ class WhitenedGaussian(eqx.Module):
     def from_root(cls, mean, root, diagonal: bool = False) -> "WhitenedGaussian":
         """N(mean, R Rᵀ)."""
         log_diagonal = jnp.log(jnp.diagonal(root, axis1=-2, axis2=-1))
-        return cls(
-            mean, log_diagonal if diagonal else jnp.tril(root, -1) + log_diagonal[..., None] * jnp.eye(root.shape[-1])
-        )
+        if diagonal:
+            return cls(mean, log_diagonal)
+        return cls(mean, jnp.tril(root, -1) + jnp.einsum("...i,ij->...ij", log_diagonal, jnp.eye(root.shape[-1])))
 
     @property
     def diagonal(self) -> bool:

@@ -1,7 +1,6 @@
 """What a fit gives: a posterior over fields, the integrator it was trained with, and what one does with them."""
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,7 +9,9 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+from numpy.typing import ArrayLike
 
+from sgpd.arrays import Key
 from sgpd.checks import CheckReport, Claim, judge, measure, preserved, require_compatible
 from sgpd.fields import Field
 from sgpd.gp.features import Spread
@@ -77,10 +78,10 @@ class Model:
 
     def predict(
         self,
-        x0: Sequence[float] | None = None,
+        x0: ArrayLike | None = None,
         *,
         duration: float | None = None,
-        times: Sequence[float] | None = None,
+        times: ArrayLike | None = None,
         step: float | None = None,
         integrator: str | Integrator | None = None,
         paths: int = 64,
@@ -136,12 +137,9 @@ class Model:
 
     def _randomness(self, seed: int, paths: int):
         """Everything random about a number of drawn fields and their starts."""
-        k_frequencies, k_paths, k_starts = jr.split(jr.key(seed), 3)
-        frequencies = sample_frequencies(k_frequencies, self.posterior, self.features, self.spread)
-        normals, weights = sample_normals(k_paths, self.posterior, self.features, (paths,))
-        return normals, Features(frequencies, weights), jr.normal(k_starts, (paths, self.dimension))
+        return _randomness(self.posterior, self.features, self.spread, paths, jr.key(seed))
 
-    def _starts(self, x0: Sequence[float] | None, run: int) -> tuple[Starts, float]:
+    def _starts(self, x0: ArrayLike | None, run: int) -> tuple[Starts, float]:
         if x0 is None:
             ends = self.runs[run]
             return Starts(
@@ -195,6 +193,14 @@ def _times(duration, times, step: float, origin: float) -> np.ndarray:
     if at.ndim != 1 or len(at) < 2 or not np.isfinite(at).all() or not (np.diff(at) > 0).all():
         raise ValueError("Times to forecast must be at least two finite numbers that increase; sort them.")
     return at
+
+
+@eqx.filter_jit
+def _randomness(posterior: FieldPosterior, count: int, spread: Spread, paths: int, key: Key):
+    k_frequencies, k_paths, k_starts = jr.split(key, 3)
+    frequencies = sample_frequencies(k_frequencies, posterior, count, spread)
+    normals, weights = sample_normals(k_paths, posterior, count, (paths,))
+    return normals, Features(frequencies, weights), jr.normal(k_starts, (paths, posterior.dimension))
 
 
 @eqx.filter_jit

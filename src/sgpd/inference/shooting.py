@@ -8,6 +8,7 @@ over the whole run in which a mask says where to restart. The starts are elimina
 that only the inducing values are ever solved for together.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -68,7 +69,7 @@ def shoot(
     recording: Recording,
     rows: Float[np.ndarray, "r n d"],
     noise: Float[np.ndarray, " d"],
-    lengths: tuple[int, ...],
+    lengths: Sequence[int],
 ) -> Shot:
     """Fit with restarts every `lengths[0]` rows, then every `lengths[1]` ..., from a first guess of field and rows."""
     u, _ = ravel_pytree(tuple(q.mean for q in posterior.values))
@@ -103,7 +104,7 @@ def _descend(posterior, integrator, recording, noise, restart, u, starts) -> tup
 def _eliminated(at: Linearised, damping: float) -> tuple[Array, Array, Array]:
     """The equations for u once every start has moved to its best place: matrix, gradient, inverse local matrices."""
     d = at.local_matrix.shape[-1]
-    local = jnp.linalg.inv(at.local_matrix + (damping + WEAK_PRIOR) * jnp.eye(d))
+    local = jnp.linalg.inv(at.local_matrix + (damping + WEAK_PRIOR) * jnp.eye(d)[None, None])
     matrix = at.matrix + damping * jnp.eye(at.matrix.shape[0])
     matrix = matrix - jnp.einsum("rnpi,rnij,rnqj->pq", at.coupling, local, at.coupling)
     gradient = at.gradient - jnp.einsum("rnpi,rnij,rnj->p", at.coupling, local, at.local_gradient)

@@ -106,7 +106,7 @@ def prepare(
     rows = _smoothed_rows(data, pieces, pinned)
     noise = noise_std(data) if settings.noise is None else np.asarray(settings.noise, float)
     if settings.shooting:
-        lengths = (*(n for n in SHOOTING if n < longest), longest)
+        lengths = [n for n in SHOOTING if n < longest] + [longest]
         shot = shoot(guess, integrator, Recording.of(pieces, pinned), rows, noise, lengths)
         framed = tuple(FramedGaussian.around(q.plain()) for q in shot.posterior.values)
         guess, rows = eqx.tree_at(lambda q: q.values, guess, framed), shot.rows

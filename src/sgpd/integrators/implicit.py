@@ -31,8 +31,8 @@ SAVED_FOR_BACKWARD = "converged stages"
 class Newton:
     """Newton's method for the stage equations.
 
-    The error is measured as what it does to the state: h |r| relative to |x| + h |g|. The iteration goes on until that
-    is at rounding level (`target`), or no longer falls; it has converged when the error is below `accept`.
+    The error is what the next correction M⁻¹ r would do to the state: h |M⁻¹ r| relative to |x| + h |g|. The iteration
+    goes on until that is at rounding level (`target`) or no longer falls; it has converged when it is below `accept`.
     """
 
     target: float = 1e-15
@@ -56,6 +56,7 @@ class StepInfo(NamedTuple):
 class _Iterate(NamedTuple):
     stages: Stages
     residual: Stages
+    correction: Stages  # M⁻¹ r
     jacobian: Float[Array, "s d d"]  # of the field, at each stage
     error: Scalar
     previous_error: Scalar
@@ -105,17 +106,17 @@ def _iterate(f, parameters, x: State, h: Scalar, a: Float[Array, "s s d"], newto
     def evaluate(g: Stages, previous_error: Scalar, count: Int[Array, ""]) -> _Iterate:
         value, jacobian = jax.vmap(lambda y: linearise(field, y))(_points(x, h, a, g))
         residual = g - value
+        correction = _solve(_newton_matrix(jacobian, h, a), residual)
         tiny = jnp.finfo(x.dtype).tiny
-        error = jnp.abs(h * residual).max() / (jnp.abs(x).max() + jnp.abs(h * g).max() + tiny)
-        return _Iterate(g, residual, jacobian, error, previous_error, count)
+        error = jnp.abs(h * correction).max() / (jnp.abs(x).max() + jnp.abs(h * g).max() + tiny)
+        return _Iterate(g, residual, correction, jacobian, error, previous_error, count)
 
     def unfinished(it: _Iterate) -> Bool[Array, ""]:
         stalled = (it.error <= newton.accept) & (it.error > it.previous_error / 4)
         return (it.error > newton.target) & ~stalled & (it.count < newton.max_steps)
 
     def improve(it: _Iterate) -> _Iterate:
-        g = it.stages - _solve(_newton_matrix(it.jacobian, h, a), it.residual)
-        return evaluate(g, it.error, it.count + 1)
+        return evaluate(it.stages - it.correction, it.error, it.count + 1)
 
     # An Euler step to each node c = A1 predicts its stage with an error of second order in h.
     predicted = jax.vmap(field)(x[None, :] + h * a.sum(axis=1) * field(x)[None, :])

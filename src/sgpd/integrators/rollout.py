@@ -28,28 +28,27 @@ def rollout(
 
     A step of length 0 stays where it is, so that schedules of different length can be padded to one.
     """
-    count, rest = divmod(steps.shape[0], save_every)
-    if rest:
+    if save_every < 1 or steps.shape[0] % save_every:
         raise ValueError(
-            f"{steps.shape[0]} steps cannot be saved every {save_every}: the last {rest} would be lost; "
+            f"{steps.shape[0]} steps cannot be saved every {save_every}: some would be lost; "
             "make the number of steps a multiple."
         )
+    count = steps.shape[0] // save_every
 
     # The backward pass computes a step again from the state before it (and, if implicit, from its converged stages)
     # instead of keeping every sine and cosine of the forward pass.
     policy = jax.checkpoint_policies.save_only_these_names(SAVED_FOR_BACKWARD)
 
     @partial(jax.checkpoint, policy=policy, prevent_cse=False)
-    def one_step(x, h):
+    def one_step(so_far, h):
+        x, converged, residual = so_far
         x, info = integrator.advance(field, x, h)
-        return x, (info.converged, info.residual)
+        return (x, converged & info.converged, jnp.maximum(residual, info.residual)), None
 
     def until_next_save(x, hs):
-        if save_every == 1:
-            x, (converged, residual) = one_step(x, hs[0])
-        else:
-            x, (converged, residual) = jax.lax.scan(one_step, x, hs)
-        return x, (x, jnp.all(converged), jnp.max(residual))
+        since = (x, jnp.array(True), jnp.array(0.0))
+        since, _ = one_step(since, hs[0]) if save_every == 1 else jax.lax.scan(one_step, since, hs)
+        return since[0], since
 
     _, (states, converged, residual) = jax.lax.scan(until_next_save, x0, steps.reshape(count, save_every))
     return Rollout(jnp.concatenate([x0[None, :], states]), converged, residual)
