@@ -1,4 +1,4 @@
-"""A noisy pendulum, from recording to checked forecast. Takes a minute or two, most of it for compiling."""
+"""A noisy pendulum, from recording to checked forecast. Takes a minute or two."""
 
 import tempfile
 from pathlib import Path

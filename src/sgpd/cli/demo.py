@@ -15,6 +15,7 @@ NOISE_VARIANCE = 0.01
 
 def run_demo(out: Path, seed: int):
     """Simulate, fit, forecast, check, draw."""
+    out.mkdir(parents=True, exist_ok=True)  # before the work, so that a wrong folder is told at once
     keep_compiled_programs()
     import sgpd
     from sgpd.report import forecast_figure, save_figure
@@ -23,7 +24,8 @@ def run_demo(out: Path, seed: int):
     system = sgpd.systems.get("pendulum")
     times = np.arange(0, system.duration, system.step)
     rng = np.random.default_rng(seed)
-    states = system.simulate(system.x0, times) + rng.normal(size=(len(times), 2)) * np.sqrt(NOISE_VARIANCE)
+    states = system.simulate(system.x0, times)
+    states[1:] += rng.normal(size=states[1:].shape) * np.sqrt(NOISE_VARIANCE)
     recording = sgpd.Trajectories.from_arrays(times, states, names=system.names)
     talk.print(f"data     pendulum, {len(times)} rows in {system.duration:g} s, noise {np.sqrt(NOISE_VARIANCE):g}")
     talk.print("model    separable + stormer-verlet: symplectic, order 2, explicit")
@@ -35,7 +37,6 @@ def run_demo(out: Path, seed: int):
     report = model.check(system.horizon, seed=seed)
 
     truth = system.simulate(system.x0, forecast.times)
-    out.mkdir(parents=True, exist_ok=True)
     save_figure(forecast_figure(forecast, recording, truth), out / "forecast.png")
     model.save(out / "model.safetensors")
     _print_results(forecast, truth, model, report, system)

@@ -1,8 +1,9 @@
 """Standard normals from which the frequencies of random features are made: independent, orthogonal or evenly spread.
 
-What matters is how well a few hundred features reproduce the kernel. `quasi` points (a Sobol sequence with a random
-shift, so that the covariance is right on average over shifts) do it with 256 in two dimensions about as well as 10,000
-independent ones do.
+What matters is how well a few hundred features reproduce the kernel. For the squared exponential and points within two
+lengthscales of one another, 64 `quasi` ones (a Sobol sequence with a random shift, so that the covariance is right on
+average over shifts) in one dimension, or 256 in two, do it as well as 10,000 independent ones; beyond that they gain
+less, and for the Matern kernels much less.
 """
 
 from functools import cache

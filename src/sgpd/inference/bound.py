@@ -79,7 +79,7 @@ class Bound(NamedTuple):
     worst_residual: Scalar  # of any implicit stage on any path: 0 for explicit methods
     converged: Scalar  # share of the steps whose stages converged
 
-    def weighted(self, a: float = 1.0, b: float = 1.0) -> Scalar:
+    def weighted(self, a: float = 1.0, b: float = 1.0) -> Float[Array, "*seeds"]:
         """a · expected log density - b · KL; a bound when a = b = 1."""
         return a * self.expected_log_density - b * self.kl
 

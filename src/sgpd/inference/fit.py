@@ -1,7 +1,7 @@
 """From a recording to a model, in one call."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal, get_args, overload
+from typing import overload
 
 import equinox as eqx
 import jax
@@ -19,7 +19,7 @@ from sgpd.outcome import unknown_name
 from sgpd.structures import Structure
 from sgpd.structures import get as get_structure
 
-StartMode = Literal["latent", "known", "observed"]
+STARTS = ("latent", "known", "observed")
 
 # A sound method for each structure; anything else is a free field.
 _AUTOMATIC = {
@@ -40,7 +40,7 @@ def fit(
     structure: str | Structure,
     integrator: str | Integrator = "auto",
     *,
-    x0: StartMode = "latent",
+    x0: str = "latent",
     inference: str | Variational = "variational",
     seed: int | Sequence[int] = 0,
     progress: Callable[[int, int], None] | None = None,
@@ -61,8 +61,8 @@ def fit(
     structure = get_structure(structure) if isinstance(structure, str) else structure
     method = _method(integrator, structure)
     require_compatible(structure.traits(data.dimension), method, structure.name)
-    if x0 not in get_args(StartMode):
-        raise unknown_name("way to start (x0=)", x0, get_args(StartMode))
+    if x0 not in STARTS:
+        raise unknown_name("way to start (x0=)", x0, STARTS)
     if isinstance(inference, str):
         if inference not in _ENGINES:
             raise unknown_name("inference engine", inference, _ENGINES)

@@ -20,7 +20,7 @@ from sgpd.structures import LatentSpec, Structure
 LENGTHSCALES = (0.75, 1.0, 1.5, 2.0, 3.0)  # to choose from, in standard deviations of what a latent sees
 AMPLITUDE = 2.0  # of the prior field, in root mean squares of the data's derivatives
 MARGIN = 0.15  # of the data's range, by which inducing points reach beyond it on either side
-POINTS = {1: 12, 2: 25}  # inducing points by input dimension; more dimensions, see `_count`
+POINTS = {1: 12, 2: 64}  # inducing points by input dimension; more dimensions, see `_count`
 ROWS = 1000  # at most so many rows for the regression
 
 
@@ -43,9 +43,10 @@ def smooth_run(run: Run) -> Smoothed:
             states[:, k] = np.interp(run.times, t, x) if len(t) else 0.0
             derivatives[:, k] = np.gradient(states[:, k], run.times)
             continue
-        spline = make_smoothing_spline((t - t[0]) / (t[-1] - t[0]), x)
-        at = (run.times - t[0]) / (t[-1] - t[0])
-        states[:, k], derivatives[:, k] = spline(at), spline.derivative()(at) / (t[-1] - t[0])
+        interval = (t[-1] - t[0]) / (len(t) - 1)  # in this unit the search for the stiffness is well scaled
+        spline = make_smoothing_spline((t - t[0]) / interval, x)
+        at = (run.times - t[0]) / interval
+        states[:, k], derivatives[:, k] = spline(at), spline.derivative()(at) / interval
     return Smoothed(states, derivatives)
 
 

@@ -24,7 +24,7 @@ from sgpd.outcome import NumericalFailure, Outcome
 
 PRIOR_WIDTH = 3.0  # standard deviation of the prior of starts, in those of the data
 BATCH = 32
-WINDOW = 200
+WINDOW = 50
 SHOOTING = (10, 30)  # rows between restarts, before the whole recording
 SELECTION_PATHS = 5
 MAX_SKIPPED = 50  # steps in a row whose gradient was not finite, before the training is given up
@@ -39,14 +39,14 @@ class Variational:
     """
 
     shooting: bool = True  # start from the best single field by multiple shooting, else from the data's derivatives
-    window: int | None = None  # rows; None: whole recordings, in pieces of at most 200
+    window: int | None = None  # rows; None: 50, or the whole recording if that is shorter
     stride: int | None = None  # None: side by side; a number: overlapping, starting every so many rows
     batch: int | None = None  # windows a step; None: all, up to 32
     paths: int = 4  # Monte-Carlo paths a window and step
     steps: int = 400  # of the optimiser, rounded up to whole epochs; ignored where `epochs` is given
     epochs: int | None = None
     learning_rate: float | optax.Schedule = 0.01  # a number is lowered along a cosine to a hundredth
-    prior_rate: float = 0.02  # learning rate of kernels and inducing points, relative to the rest
+    prior_rate: float = 0.0  # of kernels and inducing points, relative to the learning rate; 0 keeps them as chosen
     likelihood_factor: float = 1.0  # the paper's a
     kl_factor: float = 1.0  # the paper's b
     kernel: type[Kernel] = SquaredExponential
@@ -138,7 +138,7 @@ def _smoothed_rows(data: Trajectories, pieces: Windows, pinned: np.ndarray) -> n
     for run in range(len(data.runs)):
         smoothed = smooth_run(data.runs[run]).states
         for index in np.flatnonzero(pieces.run == run):
-            rows[index] = smoothed[np.minimum(pieces.row[index] + np.arange(rows.shape[1]), len(smoothed) - 1)]
+            rows[index] = smoothed[np.minimum(pieces.row[index] + np.arange(pieces.states.shape[1]), len(smoothed) - 1)]
     rows[pinned, 0] = pieces.states[pinned, 0]
     return rows
 
