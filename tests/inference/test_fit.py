@@ -11,7 +11,8 @@ import pytest
 import sgpd
 from sgpd.inference.bound import bound
 from sgpd.inference.initial import initial_posterior
-from sgpd.inference.variational import _noise, initial_state, prepare, train
+from sgpd.inference.problem import prepare
+from sgpd.inference.variational import _noise, initial_state, train
 
 SHORT = sgpd.Variational(steps=3, shooting=False, features=32, paths=2, window=10)
 

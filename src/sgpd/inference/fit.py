@@ -12,7 +12,8 @@ from sgpd.data import Trajectories, Windows
 from sgpd.inference.bound import Parameters
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.model import Model, RunEnds
-from sgpd.inference.variational import Variational, initial_state, prepare, train
+from sgpd.inference.problem import Variational, prepare
+from sgpd.inference.variational import initial_state, train
 from sgpd.integrators import Integrator
 from sgpd.integrators import get as get_integrator
 from sgpd.outcome import unknown_name

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from sgpd.data import Run, Trajectories
 from sgpd.gp import FramedGaussian, Kernel, SquaredExponential, WhitenedGaussian
 from sgpd.inference.posterior import FieldPosterior, LatentGroup
+from sgpd.outcome import NumericalFailure, Outcome
 from sgpd.structures import LatentSpec, Structure
 
 LENGTHSCALES = (0.75, 1.0, 1.5, 2.0, 3.0)  # to choose from, in standard deviations of what a latent sees
@@ -105,6 +106,8 @@ def _matched(
     zero = tuple(WhitenedGaussian.isotropic(jnp.zeros(g.scaled_locations.shape[:2]), 1.0, diagonal) for g in groups)
     unit = FieldPosterior(structure, states.shape[1], tuple(groups), zero)
     design = [np.asarray(block) for block in _design(unit, jnp.asarray(states))]
+    if not all(np.isfinite(block).all() for block in design):
+        raise NumericalFailure(Outcome.NOT_POSITIVE_DEFINITE)
     amplitudes = [_amplitude(block, smoothed.derivatives) for block in design]
     scaled = [block * a[None, None, :, None] for block, a in zip(design, amplitudes, strict=True)]
     stacked = np.concatenate([b.reshape(*b.shape[:2], -1) for b in scaled], axis=2)

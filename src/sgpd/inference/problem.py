@@ -1,0 +1,153 @@
+"""What a training works on: the settings, the data cut into windows, and the parameters to start from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float
+
+from sgpd.data import Trajectories, Windows, windows
+from sgpd.gp import FramedGaussian, Kernel, SquaredExponential
+from sgpd.gp.features import Spread
+from sgpd.inference.bound import Observations, Parameters, Starts
+from sgpd.inference.initial import noise_std, smooth_run
+from sgpd.inference.posterior import FieldPosterior
+from sgpd.inference.shooting import Recording, shoot
+from sgpd.integrators import Integrator
+
+PRIOR_WIDTH = 3.0  # standard deviation of the prior of starts, in those of the data
+BATCH = 32
+WINDOW = 50
+SHOOTING = (10, 30)  # rows between restarts, before the whole recording
+
+
+@dataclass(frozen=True)
+class Variational:
+    """Settings of the variational engine. The defaults give a true lower bound on the evidence.
+
+    Windows side by side (`stride=None`) with latent starts make a bound; overlapping ones, or starts at the noisy
+    observations, make a composite likelihood: the paper's way, offered and called so.
+    """
+
+    shooting: bool = True  # start from the best single field by multiple shooting, else from the data's derivatives
+    window: int | None = None  # rows; None: 50, or the whole recording if that is shorter
+    stride: int | None = None  # None: side by side; a number: overlapping, starting every so many rows
+    batch: int | None = None  # windows a step; None: all, up to 32
+    paths: int = 4  # Monte-Carlo paths a window and step
+    steps: int = 400  # of the optimiser, rounded up to whole epochs; ignored where `epochs` is given
+    epochs: int | None = None
+    learning_rate: float | optax.Schedule = 0.01  # a number is lowered along a cosine to a hundredth
+    prior_rate: float = 0.0  # of kernels and inducing points, relative to the learning rate; 0 keeps them as chosen
+    likelihood_factor: float = 1.0  # the paper's a
+    kl_factor: float = 1.0  # the paper's b
+    kernel: type[Kernel] = SquaredExponential
+    inducing: int | None = None  # points for each latent; None: by dimension
+    diagonal: bool = False  # whether q(z) has a diagonal covariance, else a full one
+    features: int = 256
+    spread: Spread = "quasi"
+    noise: Sequence[float] | None = None  # standard deviations known beforehand; None: learned
+    select_last: int = 0  # keep the best of so many last epochs by the rollout error on the recording; 0: the last one
+
+
+class Problem(eqx.Module):
+    """What stays the same during a training."""
+
+    observations: Observations
+    whole: Observations  # the runs uncut, for model selection
+    whole_starts: Float[Array, "runs d"]
+    integrator: Integrator = eqx.field(static=True)
+    settings: Variational = eqx.field(static=True)
+
+    @property
+    def batch(self) -> int:
+        """Windows a step."""
+        count = self.observations.states.shape[0]
+        return min(self.settings.batch or BATCH, count)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Optimiser steps in one pass over the windows."""
+        return -(-self.observations.states.shape[0] // self.batch)
+
+    @property
+    def epochs(self) -> int:
+        """Passes over the windows."""
+        return self.settings.epochs or -(-self.settings.steps // self.steps_per_epoch)
+
+
+def prepare(
+    data: Trajectories, guess: FieldPosterior, integrator: Integrator, settings: Variational, x0: str
+) -> tuple[Problem, Parameters, Windows]:
+    """The data cut into windows, and the parameters to start from."""
+    longest = max(map(len, data.runs))
+    pieces = windows(data, longest)
+    pinned = _pinned(pieces, x0)
+    rows = _smoothed_rows(data, pieces, pinned)
+    noise = noise_std(data) if settings.noise is None else np.asarray(settings.noise, float)
+    if settings.shooting:
+        lengths = [n for n in SHOOTING if n < longest] + [longest]
+        shot = shoot(guess, integrator, Recording.of(pieces, pinned), rows, noise, lengths)
+        framed = tuple(FramedGaussian.around(q.plain()) for q in shot.posterior.values)
+        guess, rows = eqx.tree_at(lambda q: q.values, guess, framed), shot.rows
+        noise = shot.noise if settings.noise is None else noise
+
+    cut = windows(data, min(settings.window or WINDOW, longest), settings.stride, start_observed=x0 == "observed")
+    starts = _starts(data, cut, _pinned(cut, x0), pieces, rows, noise)
+    problem = Problem(
+        observations=_observations(cut, _pinned(cut, x0)),
+        whole=_observations(pieces, pinned),
+        whole_starts=jnp.asarray(rows[:, 0]),
+        integrator=integrator,
+        settings=settings,
+    )
+    return problem, Parameters(guess, starts, jnp.log(jnp.asarray(noise))), cut
+
+
+def _pinned(cut: Windows, x0: str) -> np.ndarray:
+    """Which windows start at a state that is taken as exact."""
+    pinned = np.full(len(cut), x0 == "observed") | ((cut.row == 0) & (x0 == "known"))
+    if x0 == "known" and not cut.observed[pinned, 0].all():
+        raise ValueError("x0='known' needs first rows without missing values; complete them, or use x0='latent'.")
+    return pinned & cut.observed[:, 0].all(axis=1)
+
+
+def _smoothed_rows(data: Trajectories, pieces: Windows, pinned: np.ndarray) -> np.ndarray:
+    """The recording as splines see it, piece by piece, with exact starts where they are known."""
+    rows = np.empty(pieces.states.shape)
+    for run in range(len(data.runs)):
+        smoothed = smooth_run(data.runs[run]).states
+        for index in np.flatnonzero(pieces.run == run):
+            rows[index] = smoothed[np.minimum(pieces.row[index] + np.arange(pieces.states.shape[1]), len(smoothed) - 1)]
+    rows[pinned, 0] = pieces.states[pinned, 0]
+    return rows
+
+
+def _observations(cut: Windows, pinned: np.ndarray) -> Observations:
+    observed = cut.observed.copy()
+    observed[pinned, 0] = False
+    return Observations(
+        jnp.asarray(cut.states), jnp.asarray(observed), jnp.asarray(cut.flat_steps), cut.steps_per_interval
+    )
+
+
+def _starts(
+    data: Trajectories, cut: Windows, pinned: np.ndarray, pieces: Windows, rows: np.ndarray, noise: np.ndarray
+) -> Starts:
+    """Starts anchored where the first guess goes through, or at the observation where that is exact."""
+    anchor = np.where(pinned[:, None], cut.states[:, 0], 0.0)
+    for index in np.flatnonzero(~pinned):
+        piece = np.flatnonzero((pieces.run == cut.run[index]) & (pieces.row <= cut.row[index]))[-1]
+        anchor[index] = rows[piece, cut.row[index] - pieces.row[piece]]
+    spread = np.where(data.spread > 0, data.spread, 1.0)
+    return Starts(
+        anchor=jnp.asarray(anchor),
+        scale=jnp.asarray(noise),
+        free=jnp.asarray(~pinned),
+        prior_mean=jnp.asarray(data.center),
+        prior_std=jnp.asarray(PRIOR_WIDTH * spread),
+        offset=jnp.zeros(anchor.shape),
+        log_std=jnp.full(anchor.shape, np.log(0.3)),
+    )
