@@ -47,8 +47,6 @@ _NAMES = {
     "load": "inference",
 }
 
-__all__ = [*_MODULES, *_NAMES]
-
 
 def __getattr__(name: str):
     if name in _MODULES:
@@ -63,4 +61,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*_MODULES, *_NAMES, "__version__"])
