@@ -11,7 +11,7 @@ import pytest
 import sgpd
 from sgpd.inference.bound import bound
 from sgpd.inference.initial import initial_posterior
-from sgpd.inference.problem import prepare
+from sgpd.inference.problem import prepare, side_by_side
 from sgpd.inference.variational import _noise, initial_state, train
 
 SHORT = sgpd.Variational(steps=3, shooting=False, features=32, paths=2, window=10)
@@ -21,6 +21,7 @@ def short_problem(pendulum, seeds, **options):
     settings = sgpd.Variational(**{**vars(SHORT), **options})
     guess = initial_posterior(sgpd.structures.Separable(), pendulum)
     problem, parameters, _ = prepare(pendulum, guess, sgpd.integrators.get("stormer-verlet"), settings, "latent")
+    problem, parameters = side_by_side([(problem, parameters)] * len(seeds))
     return problem, initial_state(problem, parameters, seeds)
 
 
@@ -120,9 +121,7 @@ def test_the_gradient_of_the_bound_through_implicit_steps_equals_finite_differen
     guess = initial_posterior(sgpd.structures.Hamiltonian(), data, points=9)
     settings = sgpd.Variational(shooting=False, window=10, features=16, paths=2)
     problem, parameters, _ = prepare(data, guess, sgpd.integrators.get("gauss-4"), settings, "latent")
-    noise = jax.tree.map(
-        lambda leaf: leaf[0], _noise(problem, jax.tree.map(lambda leaf: leaf[None], guess), jr.key(0)[None])
-    )
+    noise = _noise(problem, guess, jr.key(0))
     arrays, rest = eqx.partition(parameters, lambda leaf: leaf.dtype == float)
     flat, unravel = jax.flatten_util.ravel_pytree(arrays)
 

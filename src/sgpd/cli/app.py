@@ -34,6 +34,35 @@ def demo(
 
 
 @app.command()
+def paper(
+    tasks: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TASK]...", help="pendulum, two-body, non-separable, rigid-body, heun; all by default."
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where to write everything; what is finished there is kept.")] = Path(
+        "sgpd-paper"
+    ),
+    method: Annotated[
+        list[str] | None, typer.Option(help="sgpd, euler or hnn; may be repeated; all by default.")
+    ] = None,
+    truth: Annotated[str, typer.Option(help="exact, or published: the authors' own drifting reference.")] = "exact",
+    seeds: Annotated[int, typer.Option(help="How many seeds of noise and start: 0, 1, ...")] = 5,
+    quick: Annotated[bool, typer.Option("--quick", help="Two seeds, shorter training: to see that all works.")] = False,
+):
+    """Reproduce the paper: every experiment, table and figure, into one folder.
+
+    sgpd paper --out results
+
+    sgpd paper pendulum heun --method sgpd --seeds 3 --out some
+    """
+    from sgpd.cli.paper import run_paper
+
+    run_paper(out, tasks or [], method or [], truth, 2 if quick else seeds, quick)
+
+
+@app.command()
 def integrators():
     """List the integrators: order, implicit or not, symplectic or not."""
     from sgpd.cli.listings import list_integrators

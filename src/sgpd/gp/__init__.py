@@ -3,6 +3,7 @@
 from sgpd.gp.features import spread_normals as spread_normals
 from sgpd.gp.inducing import JITTER as JITTER
 from sgpd.gp.inducing import FramedGaussian as FramedGaussian
+from sgpd.gp.inducing import ValueGaussian as ValueGaussian
 from sgpd.gp.inducing import WhitenedGaussian as WhitenedGaussian
 from sgpd.gp.inducing import prior_root as prior_root
 from sgpd.gp.kernels import Kernel as Kernel

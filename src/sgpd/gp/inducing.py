@@ -5,6 +5,7 @@ z = L u with L Lᵀ = k(ξ, ξ), so that the prior of u is N(0, I) whatever the 
 
 import equinox as eqx
 import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar
@@ -14,10 +15,10 @@ from sgpd.gp.kernels import Kernel
 JITTER = 1e-8
 
 
-def prior_root(kernel: Kernel, inducing: Float[Array, "m k"]) -> Float[Array, "m m"]:
-    """L with L Lᵀ = k(ξ, ξ) + jitter; nan where that is not positive definite."""
-    jitter = JITTER * kernel.variance * jnp.eye(inducing.shape[0])
-    return jnp.linalg.cholesky(kernel.matrix(inducing, inducing) + jitter)
+def prior_root(kernel: Kernel, inducing: Float[Array, "m k"], jitter: float = JITTER) -> Float[Array, "m m"]:
+    """L with L Lᵀ = k(ξ, ξ) + jitter σ² I; nan where that is not positive definite."""
+    nugget = jitter * kernel.variance * jnp.eye(inducing.shape[0])
+    return jnp.linalg.cholesky(kernel.matrix(inducing, inducing) + nugget)
 
 
 class WhitenedGaussian(eqx.Module):
@@ -120,3 +121,19 @@ class FramedGaussian(eqx.Module):
     def plain(self) -> WhitenedGaussian:
         """The same q(u) without a frame."""
         return WhitenedGaussian.from_root(self.mean, self.root, self.relative.diagonal)
+
+
+class ValueGaussian(eqx.Module):
+    """q(z) = N(mean, diag(std²)) over the values themselves: the paper's coordinates, offered for its settings.
+
+    Steps of an optimiser mean something else here than in whitened coordinates; draws and KL(q ‖ p) go through those.
+    """
+
+    mean: Float[Array, "*latents m"]
+    log_std: Float[Array, "*latents m"]
+
+    def whitened(self, kernel: Kernel, inducing: Float[Array, "m k"], jitter: float = JITTER) -> WhitenedGaussian:
+        """The same q in whitened coordinates, of one latent: mean L⁻¹ μ and R = L⁻¹ diag(std)."""
+        root = prior_root(kernel, inducing, jitter)
+        solve = lambda right: solve_triangular(root, right, lower=True)
+        return WhitenedGaussian.from_root(solve(self.mean), solve(jnp.diag(jnp.exp(self.log_std))))

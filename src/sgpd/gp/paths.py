@@ -13,7 +13,7 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar
-from sgpd.gp.inducing import prior_root
+from sgpd.gp.inducing import JITTER, prior_root
 from sgpd.gp.kernels import Kernel, Point
 from sgpd.gp.trig import sincos
 
@@ -46,17 +46,20 @@ def draw_path(
     whitened: Float[Array, " m"],
     frequencies: Float[Array, "s k"],
     weights: Float[Array, "2 s"],
+    jitter: float = JITTER,
 ) -> Path:
     """The path with inducing values z = L u that belongs to standard normal feature weights."""
     amplitude = jnp.sqrt(kernel.variance / max(frequencies.shape[0], 1))
     prior = Path(kernel, inducing, frequencies, *(amplitude * weights), update=jnp.zeros(inducing.shape[0]))
-    root = prior_root(kernel, inducing)
+    root = prior_root(kernel, inducing, jitter)
     # v = K⁻¹ (z - f(ξ)) = L⁻ᵀ (u - L⁻¹ f(ξ))
     pulled = whitened - solve_triangular(root, jax.vmap(prior)(inducing), lower=True)
     return eqx.tree_at(lambda path: path.update, prior, solve_triangular(root.T, pulled, lower=False))
 
 
-def mean_path(kernel: Kernel, inducing: Float[Array, "m k"], whitened: Float[Array, " m"]) -> Path:
+def mean_path(
+    kernel: Kernel, inducing: Float[Array, "m k"], whitened: Float[Array, " m"], jitter: float = JITTER
+) -> Path:
     """The mean function for inducing values z = L u: no prior features, only the correction."""
     dimension = inducing.shape[1]
-    return draw_path(kernel, inducing, whitened, jnp.zeros((0, dimension)), jnp.zeros((2, 0)))
+    return draw_path(kernel, inducing, whitened, jnp.zeros((0, dimension)), jnp.zeros((2, 0)), jitter)

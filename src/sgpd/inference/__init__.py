@@ -4,9 +4,12 @@ from sgpd.inference.bound import Bound as Bound
 from sgpd.inference.fit import fit as fit
 from sgpd.inference.forecast import Forecast as Forecast
 from sgpd.inference.model import Model as Model
+from sgpd.inference.posterior import FieldPosterior as FieldPosterior
+from sgpd.inference.posterior import LatentGroup as LatentGroup
 from sgpd.inference.problem import Problem as Problem
 from sgpd.inference.problem import Variational as Variational
 from sgpd.inference.problem import prepare as prepare
+from sgpd.inference.problem import side_by_side as side_by_side
 from sgpd.inference.saving import load as load
 from sgpd.inference.variational import TrainingState as TrainingState
 from sgpd.inference.variational import initial_state as initial_state

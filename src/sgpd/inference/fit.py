@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import overload
 
-import equinox as eqx
 import jax
 import numpy as np
 
@@ -12,7 +11,8 @@ from sgpd.data import Trajectories, Windows
 from sgpd.inference.bound import Parameters
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.model import Model, RunEnds
-from sgpd.inference.problem import Variational, prepare
+from sgpd.inference.posterior import FieldPosterior
+from sgpd.inference.problem import Problem, Variational, prepare, side_by_side
 from sgpd.inference.variational import initial_state, train
 from sgpd.integrators import Integrator
 from sgpd.integrators import get as get_integrator
@@ -35,14 +35,17 @@ _ENGINES = {"variational": Variational}
 @overload
 def fit(data: Trajectories, structure: str | Structure, *args, seed: int = 0, **kwargs) -> Model: ...
 @overload
-def fit(data: Trajectories, structure: str | Structure, *args, seed: Sequence[int], **kwargs) -> list[Model]: ...
 def fit(
-    data: Trajectories,
+    data: Trajectories | Sequence[Trajectories], structure: str | Structure, *args, seed: Sequence[int], **kwargs
+) -> list[Model]: ...
+def fit(
+    data: Trajectories | Sequence[Trajectories],
     structure: str | Structure,
     integrator: str | Integrator = "auto",
     *,
     x0: str = "latent",
     inference: str | Variational = "variational",
+    initial: FieldPosterior | Sequence[FieldPosterior] | None = None,
     seed: int | Sequence[int] = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Model | list[Model]:
@@ -56,12 +59,16 @@ def fit(
     - `integrator`: the method inside which the field is learned; "auto" chooses one that keeps the structure.
     - `x0`: first states are learned ("latent"), exact ("known"), or taken to be the observations ("observed").
     - `inference`: "variational", or a `Variational` with settings.
-    - `seed`: of all random numbers; several seeds are trained side by side and give a list of models.
+    - `initial`: kernels, inducing points and q to start from; None finds them in the data.
+    - `seed`: of all random numbers; several seeds are trained side by side and give a list of models. `data` and
+        `initial` may then be lists too, one entry a seed: a study over noise is one call.
     - `progress`: called with (epochs done, epochs in all) after each.
     """
+    seeds = [seed] if isinstance(seed, int) else list(seed)
+    recordings = _one_each(data, Trajectories, len(seeds), "data")
     structure = get_structure(structure) if isinstance(structure, str) else structure
     method = _method(integrator, structure)
-    require_compatible(structure.traits(data.dimension), method, structure.name)
+    require_compatible(structure.traits(recordings[0].dimension), method, structure.name)
     if x0 not in STARTS:
         raise unknown_name("way to start (x0=)", x0, STARTS)
     if isinstance(inference, str):
@@ -69,12 +76,43 @@ def fit(
             raise unknown_name("inference engine", inference, _ENGINES)
         inference = _ENGINES[inference]()
 
-    guess = initial_posterior(structure, data, inference.kernel, inference.inducing, inference.diagonal)
-    problem, parameters, cut = prepare(data, guess, method, inference, x0)
-    seeds = [seed] if isinstance(seed, int) else list(seed)
+    guesses = _one_each(initial, FieldPosterior, len(seeds), "initial")
+    one = lambda recording, guess: _prepared(recording, structure, method, inference, x0, guess)
+    if isinstance(data, Trajectories) and not isinstance(initial, Sequence):
+        prepared = [one(data, initial)] * len(seeds)
+    else:
+        prepared = [one(*each) for each in zip(recordings, guesses, strict=True)]
+    problem, parameters = side_by_side([(problem, parameters) for problem, parameters, _ in prepared])
     state = train(problem, initial_state(problem, parameters, seeds), progress=progress)
-    models = [_model(data, method, inference, x0, state, cut, index) for index in range(len(seeds))]
+    models = [
+        _model(recording, method, inference, x0, state, cut, index)
+        for index, (recording, (_, _, cut)) in enumerate(zip(recordings, prepared, strict=True))
+    ]
     return models[0] if isinstance(seed, int) else models
+
+
+def _one_each(given, kind: type, count: int, name: str) -> list:
+    """One entry for each seed."""
+    if given is None or isinstance(given, kind):
+        return [given] * count
+    if len(given) != count:
+        raise ValueError(
+            f"There are {count} seeds but {len(given)} entries in {name}=; give one, or one for each seed."
+        )
+    return list(given)
+
+
+def _prepared(
+    data: Trajectories,
+    structure: Structure,
+    integrator: Integrator,
+    settings: Variational,
+    x0: str,
+    guess: FieldPosterior | None,
+) -> tuple[Problem, Parameters, Windows]:
+    if guess is None:
+        guess = initial_posterior(structure, data, settings.kernel, settings.inducing, settings.diagonal)
+    return prepare(data, guess, integrator, settings, x0)
 
 
 def _method(integrator: str | Integrator, structure: Structure) -> Integrator:
@@ -88,11 +126,10 @@ def _model(
 ) -> Model:
     """The model of one seed."""
     parameters: Parameters = jax.tree.map(lambda leaf: leaf[index], state.best)
-    plain = tuple(q.plain() for q in parameters.field.values)
     bounded = x0 != "observed" and settings.stride is None
     unweighted = settings.likelihood_factor == settings.kl_factor == 1
     return Model(
-        posterior=eqx.tree_at(lambda q: q.values, parameters.field, plain),
+        posterior=parameters.field.plain(),
         integrator=integrator,
         step=data.step,
         noise=np.exp(np.asarray(parameters.log_noise)),

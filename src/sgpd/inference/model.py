@@ -76,6 +76,14 @@ class Model:
         first = lambda tree: jax.tree.map(lambda leaf: leaf[0], tree)
         return _drawn(self.posterior, first(normals), Features(features.frequencies, first(features.weights)))
 
+    def draws(self, paths: int, seed: int = 0) -> Field:
+        """Several fields, stacked along a leading axis: those behind the paths of `predict` with the same arguments.
+
+        Call them under `equinox.filter_vmap`.
+        """
+        normals, features, _ = self._randomness(seed, paths)
+        return _drawn_stack(self.posterior, normals, features)
+
     def predict(
         self,
         x0: ArrayLike | None = None,
@@ -206,6 +214,12 @@ def _randomness(posterior: FieldPosterior, count: int, spread: Spread, paths: in
 @eqx.filter_jit
 def _drawn(posterior: FieldPosterior, normals, features: Features) -> Field:
     return posterior.draw(normals, features)
+
+
+@eqx.filter_jit
+def _drawn_stack(posterior: FieldPosterior, normals, features: Features) -> Field:
+    one = lambda values, weights: posterior.draw(values, Features(features.frequencies, weights))
+    return eqx.filter_vmap(one)(normals, features.weights)
 
 
 @eqx.filter_jit

@@ -1,5 +1,6 @@
 """The posterior over vector fields: a structure, its latents' kernels and inducing points, and q over their values."""
 
+from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -10,7 +11,16 @@ from jaxtyping import Array, Float
 
 from sgpd.arrays import Key, Scalar
 from sgpd.fields import Field
-from sgpd.gp import FramedGaussian, Kernel, WhitenedGaussian, draw_path, mean_path, spread_normals
+from sgpd.gp import (
+    JITTER,
+    FramedGaussian,
+    Kernel,
+    ValueGaussian,
+    WhitenedGaussian,
+    draw_path,
+    mean_path,
+    spread_normals,
+)
 from sgpd.gp.features import Spread
 from sgpd.structures import Structure
 
@@ -25,6 +35,7 @@ class LatentGroup(eqx.Module):
     kernel: Kernel
     scaled_locations: Float[Array, "count m k"]
     scale: Float[Array, "count 1 k"]
+    jitter: float = eqx.field(static=True, default=JITTER)  # relative to the kernel's variance
 
     @property
     def inducing(self) -> Float[Array, "count m k"]:
@@ -45,29 +56,48 @@ class FieldPosterior(eqx.Module):
     structure: Structure = eqx.field(static=True)
     dimension: int = eqx.field(static=True)
     groups: tuple[LatentGroup, ...]
-    values: tuple[WhitenedGaussian | FramedGaussian, ...]
+    values: tuple[WhitenedGaussian | FramedGaussian | ValueGaussian, ...]
+
+    @property
+    def whitened(self) -> tuple[WhitenedGaussian | FramedGaussian, ...]:
+        """q(u), whatever the coordinates in which it is kept."""
+        return tuple(
+            jax.vmap(partial(ValueGaussian.whitened, jitter=g.jitter))(q, g.kernel, g.inducing)
+            if isinstance(q, ValueGaussian)
+            else q
+            for q, g in zip(self.values, self.groups, strict=True)
+        )
+
+    def plain(self) -> "FieldPosterior":
+        """The same posterior with q(u) in whitened coordinates and no frame: what a model keeps."""
+        return eqx.tree_at(lambda p: p.values, self, tuple(q.plain() for q in self.whitened))
 
     def kl(self) -> Scalar:
         """KL(q ‖ p) over all latents."""
-        return sum((q.kl() for q in self.values), start=jnp.array(0.0))
+        return sum((q.kl() for q in self.whitened), start=jnp.array(0.0))
 
     def draw(self, normals: tuple[Float[Array, "count m"], ...], features: Features) -> Field:
         """The field that belongs to standard normals for the inducing values and to random features."""
-        whitened = tuple(q.value(e) for q, e in zip(self.values, normals, strict=True))
+        whitened = tuple(q.value(e) for q, e in zip(self.whitened, normals, strict=True))
         return self.field(whitened, features)
 
     def mean(self) -> Field:
         """The field with every inducing value at its mean: the best estimate."""
-        return self.field(tuple(q.mean for q in self.values))
+        return self.field(tuple(q.mean for q in self.whitened))
 
     def field(self, whitened: tuple[Float[Array, "count m"], ...], features: Features | None = None) -> Field:
         """The field through given whitened inducing values; without features, the mean of all such fields."""
         if features is None:
-            paths = [jax.vmap(mean_path)(g.kernel, g.inducing, u) for g, u in zip(self.groups, whitened, strict=True)]
+            paths = [
+                jax.vmap(partial(mean_path, jitter=g.jitter))(g.kernel, g.inducing, u)
+                for g, u in zip(self.groups, whitened, strict=True)
+            ]
         else:
-            draw = jax.vmap(draw_path, in_axes=(0, 0, 0, None, 0))
             parts = zip(self.groups, whitened, features.frequencies, features.weights, strict=True)
-            paths = [draw(g.kernel, g.inducing, u, w, b) for g, u, w, b in parts]
+            paths = [
+                jax.vmap(partial(draw_path, jitter=g.jitter), in_axes=(0, 0, 0, None, 0))(g.kernel, g.inducing, u, w, b)
+                for g, u, w, b in parts
+            ]
         return self.structure.field(paths, self.dimension)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -53,7 +54,7 @@ class Variational:
 
 
 class Problem(eqx.Module):
-    """What stays the same during a training."""
+    """What stays the same during a training. Arrays have a leading axis of seeds once they stand `side_by_side`."""
 
     observations: Observations
     whole: Observations  # the runs uncut, for model selection
@@ -62,15 +63,19 @@ class Problem(eqx.Module):
     settings: Variational = eqx.field(static=True)
 
     @property
+    def windows(self) -> int:
+        """How many windows there are."""
+        return self.observations.states.shape[-3]
+
+    @property
     def batch(self) -> int:
         """Windows a step."""
-        count = self.observations.states.shape[0]
-        return min(self.settings.batch or BATCH, count)
+        return min(self.settings.batch or BATCH, self.windows)
 
     @property
     def steps_per_epoch(self) -> int:
         """Optimiser steps in one pass over the windows."""
-        return -(-self.observations.states.shape[0] // self.batch)
+        return -(-self.windows // self.batch)
 
     @property
     def epochs(self) -> int:
@@ -88,6 +93,7 @@ def prepare(
     rows = _smoothed_rows(data, pieces, pinned)
     noise = noise_std(data) if settings.noise is None else np.asarray(settings.noise, float)
     if settings.shooting:
+        guess = guess.plain()
         lengths = [n for n in SHOOTING if n < longest] + [longest]
         shot = shoot(guess, integrator, Recording.of(pieces, pinned), rows, noise, lengths)
         framed = tuple(FramedGaussian.around(q.plain()) for q in shot.posterior.values)
@@ -104,6 +110,17 @@ def prepare(
         settings=settings,
     )
     return problem, Parameters(guess, starts, jnp.log(jnp.asarray(noise))), cut
+
+
+def side_by_side(prepared: Sequence[tuple[Problem, Parameters]]) -> tuple[Problem, Parameters]:
+    """Problems and parameters of several seeds, each with its own recording if need be, stacked for one training."""
+    shapes = {problem.observations.states.shape for problem, _ in prepared}
+    if len(shapes) > 1:
+        raise ValueError(
+            f"Recordings that are trained side by side must have rows and gaps alike, got windows of shapes {shapes}; "
+            "fit them one by one."
+        )
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *prepared)
 
 
 def _pinned(cut: Windows, x0: str) -> np.ndarray:

@@ -75,6 +75,7 @@ def _header(model: Model) -> dict:
         "structure": _structure_options(structure),
         "integrator": _method_options(model.integrator),
         "kernels": [type(group.kernel).__name__ for group in model.posterior.groups],
+        "jitters": [group.jitter for group in model.posterior.groups],
         "dimension": model.dimension,
         "step": model.step,
         "names": model.names,
@@ -105,10 +106,10 @@ def _arrays(model: Model) -> dict[str, np.ndarray]:
 
 def _model(header: dict, arrays: dict[str, np.ndarray]) -> Model:
     groups, values = [], []
-    for index, kernel_name in enumerate(header["kernels"]):
+    for index, (kernel_name, jitter) in enumerate(zip(header["kernels"], header["jitters"], strict=True)):
         part = lambda name: jnp.asarray(arrays[f"latents.{index}.{name}"])  # noqa: B023
         kernel = _KERNELS[kernel_name].from_logs(part("log_lengthscale"), part("log_variance"))
-        groups.append(LatentGroup(kernel, part("scaled_locations"), part("scale")))
+        groups.append(LatentGroup(kernel, part("scaled_locations"), part("scale"), jitter))
         values.append(WhitenedGaussian(part("mean"), part("raw_root")))
     structure = get_structure(header["structure"].pop("name"), **header["structure"])
     runs = [

@@ -58,12 +58,11 @@ def _optimiser(problem: Problem) -> optax.GradientTransformation:
 
 
 def initial_state(problem: Problem, parameters: Parameters, seeds: Sequence[int]) -> TrainingState:
-    """The state before the first epoch."""
-    stacked = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(seeds), *leaf.shape)), parameters)
+    """The state before the first epoch, of problems and parameters that stand `side_by_side`, one for each seed."""
     moving = jax.tree.map(bool, _rates(parameters, problem.settings))
-    optimiser = jax.vmap(_optimiser(problem).init)(eqx.filter(stacked, moving))
+    optimiser = jax.vmap(_optimiser(problem).init)(eqx.filter(parameters, moving))
     keys = jnp.stack([jr.key(seed) for seed in seeds])
-    return TrainingState(stacked, optimiser, keys, 0, stacked, jnp.full(len(seeds), jnp.inf), [])
+    return TrainingState(parameters, optimiser, keys, 0, parameters, jnp.full(len(seeds), jnp.inf), [])
 
 
 def train(
@@ -82,17 +81,8 @@ def train(
 
 
 def _epoch(problem: Problem, state: TrainingState) -> TrainingState:
-    parameters, optimiser = state.parameters, state.optimiser
-    keys = jax.vmap(lambda key: jr.split(key, 3))(state.keys)
-    shuffled = np.asarray(jax.vmap(lambda k: jr.permutation(k, problem.observations.states.shape[0]))(keys[:, 1]))
-    estimates = []
-    for step in range(problem.steps_per_epoch):
-        places = np.arange(step * problem.batch, (step + 1) * problem.batch) % shuffled.shape[1]
-        step_keys = jax.vmap(lambda k: jr.fold_in(k, step))(keys[:, 2])  # noqa: B023
-        noise = _noise(problem, parameters.field, step_keys)
-        parameters, optimiser, estimate = _step(problem, parameters, optimiser, jnp.asarray(shuffled[:, places]), noise)
-        estimates.append(estimate)
-    if np.any(np.asarray(optimiser.notfinite_count) >= MAX_SKIPPED):  # pyright: ignore[reportAttributeAccessIssue]
+    keys, parameters, optimiser, estimates = _pass(problem, state.parameters, state.optimiser, state.keys)
+    if np.any(np.asarray(optimiser.notfinite_count) >= MAX_SKIPPED):
         raise NumericalFailure(Outcome.DIVERGED, f"This was in epoch {state.epoch + 1} of {problem.epochs}.")
     best, best_error = _selected(problem, state, parameters, keys[:, 2])
     history = [*state.history, _record(state.epoch, estimates, problem.settings)]
@@ -109,61 +99,73 @@ def _selected(problem: Problem, state: TrainingState, parameters: Parameters, ke
     return jax.tree.map(choose, parameters, state.best), jnp.minimum(error, state.best_error)
 
 
-def _record(epoch: int, estimates: list[Bound], settings: Variational) -> dict:
+def _record(epoch: int, estimates: Bound, settings: Variational) -> dict:
     """One line of the history: means over the epoch's steps, one number a seed."""
-    mean = lambda values: np.mean([np.asarray(v) for v in values], axis=0)
+    mean = lambda values: np.asarray(values).mean(axis=1)
     return {
         "epoch": epoch + 1,
-        "objective": mean([e.weighted(settings.likelihood_factor, settings.kl_factor) for e in estimates]),
-        "expected_log_density": mean([e.expected_log_density for e in estimates]),
-        "kl": mean([e.kl for e in estimates]),
-        "worst_residual": np.max([np.asarray(e.worst_residual) for e in estimates], axis=0),
-        "converged": mean([e.converged for e in estimates]),
+        "objective": mean(estimates.weighted(settings.likelihood_factor, settings.kl_factor)),
+        "expected_log_density": mean(estimates.expected_log_density),
+        "kl": mean(estimates.kl),
+        "worst_residual": np.asarray(estimates.worst_residual).max(axis=1),
+        "converged": mean(estimates.converged),
     }
 
 
 @eqx.filter_jit
-def _noise(problem: Problem, posterior: FieldPosterior, keys: Array) -> Noise:
+def _pass(problem: Problem, parameters: Parameters, optimiser: Any, keys: Array):
+    """One pass over the windows in random order, every seed on its own."""
+    count, batch = problem.steps_per_epoch, problem.batch
+
+    def one_seed(problem, parameters, optimiser, key):
+        keys = jr.split(key, 3)
+        # The last batch is filled up from the beginning of the order.
+        places = jnp.arange(count * batch) % problem.windows
+        batches = jr.permutation(keys[1], problem.windows)[places].reshape(count, batch)
+
+        def step(state, drawn):
+            index, step_key = drawn
+            noise = _noise(problem, state[0].field, step_key)
+            *state, estimate = _step(problem, *state, index, noise)
+            return tuple(state), estimate
+
+        state, estimates = jax.lax.scan(step, (parameters, optimiser), (batches, jr.split(keys[2], count)))
+        return keys, *state, estimates
+
+    return jax.vmap(one_seed)(problem, parameters, optimiser, keys)
+
+
+def _noise(problem: Problem, posterior: FieldPosterior, key: Array) -> Noise:
     settings = problem.settings
-    one_seed = jax.tree.map(lambda leaf: leaf[0], posterior)
-
-    def one(key):
-        k_frequencies, k_paths, k_starts = jr.split(key, 3)
-        batch = (problem.batch, settings.paths)
-        values, weights = sample_normals(k_paths, one_seed, settings.features, batch)
-        frequencies = sample_frequencies(k_frequencies, one_seed, settings.features, settings.spread)
-        return Noise(frequencies, weights, values, jr.normal(k_starts, (*batch, one_seed.dimension)))
-
-    return jax.vmap(one)(keys)
+    k_frequencies, k_paths, k_starts = jr.split(key, 3)
+    batch = (problem.batch, settings.paths)
+    values, weights = sample_normals(k_paths, posterior, settings.features, batch)
+    frequencies = sample_frequencies(k_frequencies, posterior, settings.features, settings.spread)
+    return Noise(frequencies, weights, values, jr.normal(k_starts, (*batch, posterior.dimension)))
 
 
-@eqx.filter_jit
-def _step(problem: Problem, parameters: Parameters, optimiser: Any, index: Int[Array, "seeds b"], noise: Noise):
+def _step(problem: Problem, parameters: Parameters, optimiser: Any, index: Int[Array, " b"], noise: Noise):
     settings = problem.settings
     rates = _rates(parameters, settings)
     moving = jax.tree.map(bool, rates)
+    trainable, constant = eqx.partition(parameters, moving)
 
-    def one(parameters, optimiser, index, noise):
-        trainable, constant = eqx.partition(parameters, moving)
+    def loss(trainable):
+        estimate = bound(eqx.combine(trainable, constant), problem.observations, index, noise, problem.integrator)
+        return -estimate.weighted(settings.likelihood_factor, settings.kl_factor), estimate
 
-        def loss(trainable):
-            estimate = bound(eqx.combine(trainable, constant), problem.observations, index, noise, problem.integrator)
-            return -estimate.weighted(settings.likelihood_factor, settings.kl_factor), estimate
-
-        gradient, estimate = jax.grad(loss, has_aux=True)(trainable)
-        updates, optimiser = _optimiser(problem).update(gradient, optimiser, trainable)
-        updates = jax.tree.map(lambda rate, update: rate * update, eqx.filter(rates, moving), updates)
-        return eqx.combine(eqx.apply_updates(trainable, updates), constant), optimiser, estimate
-
-    return jax.vmap(one)(parameters, optimiser, index, noise)
+    gradient, estimate = jax.grad(loss, has_aux=True)(trainable)
+    updates, optimiser = _optimiser(problem).update(gradient, optimiser, trainable)
+    updates = jax.tree.map(lambda rate, update: rate * update, eqx.filter(rates, moving), updates)
+    return eqx.combine(eqx.apply_updates(trainable, updates), constant), optimiser, estimate
 
 
 @eqx.filter_jit
 def _rollout_error(problem: Problem, posterior: FieldPosterior, keys: Array) -> Float[Array, " seeds"]:
     """The paper's criterion: squared distance of the mean of five rollouts, over whole runs, from the recording."""
-    settings, whole = problem.settings, problem.whole
 
-    def one_seed(posterior, key):
+    def one_seed(problem, posterior, key):
+        settings, whole = problem.settings, problem.whole
         k_frequencies, k_paths = jr.split(key)
         frequencies = sample_frequencies(k_frequencies, posterior, settings.features, settings.spread)
         normals, weights = sample_normals(k_paths, posterior, settings.features, (SELECTION_PATHS,))
@@ -177,4 +179,4 @@ def _rollout_error(problem: Problem, posterior: FieldPosterior, keys: Array) -> 
         error = jnp.sum(jnp.where(whole.observed, mean - whole.states, 0.0) ** 2)
         return jnp.where(jnp.isfinite(error), error, jnp.inf)
 
-    return jax.vmap(one_seed)(posterior, keys)
+    return jax.vmap(one_seed)(problem, posterior, keys)

@@ -1,0 +1,65 @@
+"""`sgpd paper` at the terminal: bars while it runs, tables when it is done."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from sgpd.cli.compilation import keep_compiled_programs
+
+
+class Talk:
+    """One line for each experiment that ends, and a bar for the one that runs where there is a terminal."""
+
+    def __init__(self, console: Console):
+        self.console = console
+        columns = (TextColumn("{task.description}"), BarColumn(24), TextColumn("{task.percentage:3.0f}%"))
+        self.bars = Progress(*columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal)
+        self.bar = self.bars.add_task("", visible=False)
+
+    def begin(self, experiment, index: int, count: int, seeds: list[int]):
+        """A new bar."""
+        which = f"{index + 1}/{count}"
+        self.which = f"{which:<8} {experiment.name:<20} {len(seeds)} seeds"
+        self.bars.reset(self.bar, description=self.which, visible=True, total=None)
+        return lambda done, total: self.bars.update(self.bar, completed=done, total=total)
+
+    def end(self, experiment, seconds: float):
+        """A line that stays."""
+        self.bars.update(self.bar, visible=False)
+        self.console.print(f"{self.which}, {seconds:.0f} s", highlight=False)
+
+
+def run_paper(out: Path, tasks: Sequence[str], methods: Sequence[str], truth: str, seeds: int, quick: bool):
+    """Run what is missing, write everything, print the L2 table."""
+    keep_compiled_programs()
+    from sgpd.paper.reproduce import reproduce
+    from sgpd.paper.tables import l2_table
+
+    console = Console(stderr=True)
+    began, talk = time.monotonic(), Talk(console)
+    with talk.bars:
+        results, about = reproduce(
+            out,
+            talk,
+            tasks=tasks,
+            methods=methods,
+            truth=truth,
+            seeds=seeds,
+            quick=quick,  # pyright: ignore[reportArgumentType]
+        )
+    title, remark, header, rows = l2_table(results, about["seeds"])
+    table = Table(title=title, caption=remark, box=None)
+    for heading in header:
+        table.add_column(heading)
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+    console.print(
+        f"wrote    {out / 'paper.html'}, tables.md, results.json, figures/ ({time.monotonic() - began:.0f} s in all)",
+        highlight=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,1 @@
+"""The experiments of the paper, from the public names of sgpd."""

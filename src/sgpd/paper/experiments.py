@@ -1,0 +1,211 @@
+"""The experiments: which model is trained once, and which rows of the paper's tables come out of it."""
+
+import dataclasses
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+import sgpd
+from sgpd import Model, Trajectories
+from sgpd.paper.hnn import DIFFERENCES, roll, train_networks
+from sgpd.paper.measuring import l2_error, measure_model, measure_paths
+from sgpd.paper.published import L2_ERRORS
+from sgpd.paper.results import Result
+from sgpd.paper.settings import JITTER, PATHS, SETTINGS, WINDOWS, Setting
+from sgpd.paper.training import Progress, train_models
+from sgpd.paper.truths import Truth, noisy_start, record, solve, truth_of
+from sgpd.systems import System
+
+# The Heun experiment: other steps than the trained one, and an adaptive solver (None).
+HEUN_SYSTEMS = ("pendulum", "non-separable")
+HEUN_STEPS = (0.1, 0.05, 0.005, None)
+
+# The HNN's authors: 2000 steps for one degree of freedom, 10000 without weight decay for two bodies.
+NETWORK_STEPS = {"pendulum": 2000, "two-body": 10_000, "non-separable": 2000}
+NETWORK_DECAY = {"pendulum": 1e-4, "two-body": 0.0, "non-separable": 1e-4}
+
+QUICK = 8  # a quick run shortens trainings to an eighth, where they take at least ...
+LONG = 40  # ... so many epochs
+EMPTY = dict.fromkeys(
+    ("l2", "energy_error", "energy_std", "det_error", "symplectic_defect", "invariant_error", "coverage95")
+)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One training of `method` on `system` for some seeds at once; `heun` is the SGPD of the Heun experiment."""
+
+    system_name: str
+    method: str  # sgpd, euler, hnn or heun
+    truth: Truth
+    quick: bool
+
+    @property
+    def name(self) -> str:
+        """For progress bars."""
+        return f"{self.system_name} {self.method}"
+
+    @cached_property
+    def system(self) -> System:
+        """The true system."""
+        return sgpd.systems.get(self.system_name)
+
+    @property
+    def rows(self) -> list[dict]:
+        """What identifies each row that comes out for a seed: task, method and, for the Heun experiment, the solver."""
+        own = [] if self.method == "heun" else [{"task": self.system_name, "method": self.method}]
+        if self.system_name not in HEUN_SYSTEMS or self.method not in ("heun", "euler"):
+            return own
+        method = "sgpd" if self.method == "heun" else "euler"
+        return own + [
+            {
+                "task": "heun",
+                "method": method,
+                "system": self.system_name,
+                "step": step,
+                "solver": "adaptive" if step is None else self.method,
+            }
+            for step in HEUN_STEPS
+        ]
+
+    @property
+    def settings(self) -> str:
+        """A digest of all that the numbers depend on, besides the seed: results of other settings are not reused."""
+        setting = _setting(self) if self.method != "hnn" else NETWORK_STEPS
+        facts = (sgpd.__version__, self, setting, WINDOWS[self.system_name], JITTER, PATHS)
+        return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+
+
+def experiments(tasks: Sequence[str], methods: Sequence[str], truth: Truth, quick: bool) -> list[Experiment]:
+    """All trainings that the rows of these tasks and methods need."""
+    pairs = [(name, method) for name in sgpd.systems.names() for method in ("sgpd", "euler", "hnn")]
+    pairs = [pair for pair in pairs if pair != ("rigid-body", "hnn")]  # a network needs pairs of p and q
+    every = [Experiment(*pair, truth, quick) for pair in [*pairs, *((name, "heun") for name in HEUN_SYSTEMS)]]
+    return [e for e in every if any(wanted(row, tasks, methods) for row in e.rows)]
+
+
+def wanted(row: dict, tasks: Sequence[str], methods: Sequence[str]) -> bool:
+    """Whether a row belongs to what was asked for."""
+    return row["task"] in tasks and row["method"] in methods
+
+
+def run(experiment: Experiment, seeds: Sequence[int], progress: Progress | None = None) -> list[Result]:
+    """Every row of an experiment, for every seed."""
+    began = time.monotonic()
+    _, truth = solve(experiment.system, experiment.truth)
+    recordings = [record(experiment.system, truth, seed) for seed in seeds]
+    if experiment.method == "hnn":
+        measured = _networks(experiment, recordings, truth, seeds, progress)
+    else:
+        models = _models(experiment, recordings, seeds, progress)
+        measured = [_measured(experiment, *each, truth) for each in zip(models, seeds, strict=True)]
+    seconds = (time.monotonic() - began) / len(seeds)
+    return [
+        _result(experiment, identity, seed, recording, truth, seconds, *found)
+        for seed, recording, per_row in zip(seeds, recordings, measured, strict=True)
+        for identity, found in zip(experiment.rows, per_row, strict=True)
+    ]
+
+
+def _setting(experiment: Experiment) -> Setting:
+    key = (
+        ("heun", experiment.system_name) if experiment.method == "heun" else (experiment.system_name, experiment.method)
+    )
+    setting = SETTINGS[key]
+    if not experiment.quick or setting.epochs < LONG:
+        return setting
+    shorter = lambda epochs: -(-epochs // QUICK)
+    rates = tuple((shorter(start), rate) for start, rate in setting.rates)
+    return dataclasses.replace(
+        setting, epochs=shorter(setting.epochs), select_last=shorter(setting.select_last), rates=rates
+    )
+
+
+def _models(
+    experiment: Experiment, recordings: Sequence[Trajectories], seeds: Sequence[int], progress: Progress | None
+) -> list[Model]:
+    windows = WINDOWS[experiment.system_name]
+    return train_models(experiment.system, _setting(experiment), windows, recordings, seeds, progress)
+
+
+def _measured(experiment: Experiment, model: Model, seed: int, truth: np.ndarray) -> list[tuple[dict, dict]]:
+    """Numbers and curves for each row of one seed."""
+    noisy = noisy_start(experiment.system, seed)
+    how = [_how(row, model) for row in experiment.rows]
+    features = f"{model.features} {'Sobol' if model.spread == 'quasi' else model.spread}"
+    found = [measure_model(model, experiment.system, truth, noisy, seed, **each) for each in how]
+    return [(numbers | {"features": features}, curves) for numbers, curves in found]
+
+
+def _how(row: dict, model: Model) -> dict:
+    """What `predict` is told for a row: nothing at the trained step."""
+    if row["task"] != "heun":
+        return {}
+    if row["step"] is None:
+        return {"integrator": "adaptive"}
+    return {} if np.isclose(row["step"], model.step) else {"step": row["step"]}
+
+
+def _networks(
+    experiment: Experiment,
+    recordings: Sequence[Trajectories],
+    truth: np.ndarray,
+    seeds: Sequence[int],
+    progress: Progress | None,
+) -> list[list[tuple[dict, dict]]]:
+    """Networks for each kind of finite differences; the row is that of numpy's gradient."""
+    system = experiment.system
+    times = system.step * np.arange(len(truth))
+    paths = {}
+    for index, (kind, difference) in enumerate(DIFFERENCES.items()):
+        pairs = [difference(r.runs[0].times, r.runs[0].states) for r in recordings]
+        states, derivatives = (np.stack(part) for part in zip(*pairs, strict=True))
+        steps = NETWORK_STEPS[system.name] // (QUICK if experiment.quick else 1)
+        report = _part_of(progress, index, len(DIFFERENCES))
+        decay = NETWORK_DECAY[system.name]
+        networks = train_networks(states, derivatives, steps, seeds, weight_decay=decay, progress=report)
+        paths[kind] = [roll(network, system.x0, times) for network in networks]
+    return [[_network_row(system, truth, {k: p[i] for k, p in paths.items()})] for i in range(len(seeds))]
+
+
+def _part_of(progress: Progress | None, index: int, count: int) -> Progress | None:
+    """Progress of one training among several of equal length."""
+    return None if progress is None else lambda done, total: progress(index * total + done, count * total)
+
+
+def _network_row(system: System, truth: np.ndarray, paths: dict[str, tuple[np.ndarray, bool]]) -> tuple[dict, dict]:
+    errors = {kind: l2_error(states, truth) if ok else None for kind, (states, ok) in paths.items()}
+    states, ok = paths["gradient"]
+    if not ok:
+        return {"l2_by_differences": errors, "failure": "The adaptive solver did not reach the end."}, {}
+    numbers, curves = measure_paths(states[None], system, truth)
+    return numbers | {"l2_by_differences": errors}, curves
+
+
+def _result(
+    experiment: Experiment,
+    identity: dict,
+    seed: int,
+    recording: Trajectories,
+    truth: np.ndarray,
+    seconds: float,
+    numbers: dict,
+    curves: dict,
+) -> Result:
+    published = L2_ERRORS.get((identity["task"], identity["method"]))
+    row = identity | EMPTY | {"failure": None}
+    row |= {"seed": seed, "truth": truth_of(experiment.system, experiment.truth), "seconds": seconds}
+    row |= {"l2_published": published.mean if published else None}
+    row |= {"quick": experiment.quick, "settings": experiment.settings} | numbers
+    run = recording.runs[0]
+    always = {
+        "times": experiment.system.step * np.arange(len(truth)),
+        "truth": truth,
+        "recorded_times": run.times,
+        "recorded": run.states,
+    }
+    return Result(row, always | curves)

@@ -1,0 +1,118 @@
+"""The whole paper into one folder. What is finished there is not computed again."""
+
+import time
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Protocol
+
+import sgpd
+from sgpd.outcome import unknown_name
+from sgpd.paper.experiments import Experiment, experiments, run, wanted
+from sgpd.paper.features import feature_sentences
+from sgpd.paper.page import write_page, write_tables
+from sgpd.paper.results import TASKS, Result, load_result, save_result
+from sgpd.paper.tables import About
+from sgpd.paper.truths import Truth
+
+METHODS = ("sgpd", "euler", "hnn")
+
+
+class Listener(Protocol):
+    """Hears how a run goes on."""
+
+    def begin(self, experiment: Experiment, index: int, count: int, seeds: list[int]) -> Callable[[int, int], None]:
+        """An experiment begins; what is returned hears (done, in all) of its training."""
+        ...
+
+    def end(self, experiment: Experiment, seconds: float):
+        """It has ended, and its results are kept."""
+        ...
+
+
+def reproduce(
+    out: Path,
+    listener: Listener,
+    *,
+    tasks: Sequence[str] = (),
+    methods: Sequence[str] = (),
+    truth: Truth = "exact",
+    seeds: int = 5,
+    quick: bool = False,
+) -> tuple[list[Result], About]:
+    """Run what is missing of the paper's experiments (all of them by default), and write tables, figures and page."""
+    _require("task", tasks, TASKS)
+    _require("method", methods, METHODS)
+    if seeds < 1:
+        raise ValueError(f"--seeds must be at least 1, got {seeds}.")
+    began = time.monotonic()
+    folder = out / "runs"
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen = experiments(tasks or list(TASKS), methods or METHODS, truth, quick)
+    if not chosen:
+        raise ValueError("No experiment has this task and method: the paper has no HNN for rigid-body and heun.")
+    about = _about(chosen, tasks, methods, truth, seeds, quick)
+    missing = {e: [s for s in range(seeds) if not _finished(folder, e, s, tasks, methods)] for e in chosen}
+    todo = [e for e in chosen if missing[e]]
+    for index, experiment in enumerate(todo):
+        progress, start = listener.begin(experiment, index, len(todo), missing[experiment]), time.monotonic()
+        for result in run(experiment, missing[experiment], progress):
+            save_result(result, _file(folder, experiment, result.row))
+        listener.end(experiment, time.monotonic() - start)
+        write_tables(out, stored(folder, truth, quick), about | {"seconds": time.monotonic() - began})
+    results = stored(folder, truth, quick)
+    about["seconds"] = time.monotonic() - began
+    write_page(out, results, about)
+    return results, about
+
+
+def stored(folder: Path, truth: Truth, quick: bool) -> list[Result]:
+    """All finished results of this kind in a folder, whichever run they come from."""
+    current = {e.settings for e in experiments(list(TASKS), METHODS, truth, quick)}
+    results = [_loaded(path) for path in sorted(folder.glob("*.npz"))]
+    return [result for result in results if result is not None and result.row["settings"] in current]
+
+
+def _finished(folder: Path, experiment: Experiment, seed: int, tasks: Sequence[str], methods: Sequence[str]) -> bool:
+    """Whether every row that this experiment gives for a seed, as far as it was asked for, is there."""
+    rows = [row for row in experiment.rows if wanted(row, tasks or list(TASKS), methods or METHODS)]
+    found = [_loaded(_file(folder, experiment, row | {"seed": seed})) for row in rows]
+    return all(result is not None and result.row["settings"] == experiment.settings for result in found)
+
+
+def _loaded(path: Path) -> Result | None:
+    """A kept result; a damaged one is as good as none, since it can be computed again."""
+    try:
+        return load_result(path)
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def _file(folder: Path, experiment: Experiment, row: dict) -> Path:
+    how = [row["system"], row["solver"], row["step"]] if row["task"] == "heun" else []
+    kind = "quick" if experiment.quick else "full"
+    parts = [row["task"], row["method"], *how, experiment.truth, kind, f"seed{row['seed']}"]
+    return folder / ("_".join(str(part) for part in parts if part is not None) + ".npz")
+
+
+def _about(
+    chosen: list[Experiment], tasks: Sequence[str], methods: Sequence[str], truth: Truth, seeds: int, quick: bool
+) -> About:
+    options = [*tasks, *(f"--method {method}" for method in methods), f"--truth {truth}", f"--seeds {seeds}"]
+    keys = [("heun", e.system_name) if e.method == "heun" else (e.system_name, e.method) for e in chosen]
+    return About(
+        command=" ".join(["sgpd paper", *options, *(["--quick"] if quick else [])]),
+        version=sgpd.__version__,
+        seeds=seeds,
+        truth=truth,
+        quick=quick,
+        features=feature_sentences([key for key in keys if key[1] != "hnn"]),
+        seconds=0.0,
+        notes=files("sgpd.paper").joinpath("NOTES.md").read_text(encoding="utf-8"),
+    )
+
+
+def _require(what: str, given: Sequence[str], known):
+    for name in given:
+        if name not in known:
+            raise unknown_name(what, name, known)

@@ -1,0 +1,106 @@
+"""One result of the paper's experiments: its row, its curves, the words for both, and the file that keeps them."""
+
+import io
+import json
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Task:
+    """A system of the paper: its number there, its name in print and its coordinates."""
+
+    label: str
+    title: str
+    states: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method's name in print, and its line in figures: colour and dash both differ."""
+
+    title: str
+    colour: str
+    dash: str | tuple
+
+
+TASKS = MappingProxyType(
+    {
+        "pendulum": Task("(i)", "pendulum", ("p", "q")),
+        "two-body": Task("(ii)", "two-body problem", ("p1x", "p1y", "p2x", "p2y", "q1x", "q1y", "q2x", "q2y")),
+        "non-separable": Task("(iii)", "non-separable system", ("p", "q")),
+        "rigid-body": Task("(iv)", "rigid body", ("x1", "x2", "x3")),
+        "heun": Task("(supplement)", "Heun experiment"),
+    }
+)
+
+# Readable on white and on dark grey, and in print without colour.
+METHODS = MappingProxyType(
+    {
+        "sgpd": Method("SGPD", "#0072B2", "-"),
+        "euler": Method("Euler", "#D55E00", (0, (5, 2))),
+        "hnn": Method("HNN", "#009E73", (0, (1, 1.4))),
+        "default": Method("sgpd's default fit", "#CC79A7", (0, (6, 1.5, 1, 1.5))),
+    }
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """One method on one task with one seed: a row of results.json, and the arrays that figures are drawn from."""
+
+    row: dict
+    curves: dict[str, np.ndarray]
+
+    @property
+    def finished(self) -> bool:
+        """Whether at least one rollout stayed finite."""
+        return "mean" in self.curves
+
+
+def chosen(results: list[Result], **wanted) -> list[Result]:
+    """The results whose rows have all these values, by seed."""
+    found = [result for result in results if all(result.row.get(key) == value for key, value in wanted.items())]
+    return sorted(found, key=lambda result: result.row["seed"])
+
+
+def sorted_rows(results: list[Result]) -> list[dict]:
+    """The rows by task, method, seed, system, solver and step, in the paper's order."""
+    tasks, methods = list(TASKS), list(METHODS)
+
+    def place(row: dict) -> tuple:
+        step = math.inf if row.get("step") is None else row["step"]
+        kind = (row.get("system") or "", row.get("solver") or "", step)
+        return tasks.index(row["task"]), methods.index(row["method"]), row["seed"], *kind
+
+    return sorted((result.row for result in results), key=place)
+
+
+def write_whole(path: Path, content: bytes):
+    """Write a file whole or not at all: first beside it under a hidden name, then in its place."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished.write_bytes(content)
+    unfinished.replace(path)
+
+
+def save_result(result: Result, path: Path):
+    """Keep a result in one .npz file, its row as JSON among the arrays."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, row=np.array(json.dumps(result.row, allow_nan=False)), **result.curves)  # pyright: ignore[reportArgumentType]
+    write_whole(path, buffer.getvalue())
+
+
+def load_result(path: Path) -> Result:
+    """Read a result back; nothing in the file is executed."""
+    content = path.read_bytes()
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        return Result(json.loads(str(arrays.pop("row"))), arrays)
+    except Exception as error:  # a damaged archive fails in a dozen ways; all mean the same to its reader
+        raise ValueError(f"{path}: not a whole result ({error}). Delete it, and its row is computed again.") from error
