@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from sgpd.gp import JITTER, WhitenedGaussian, prior_root
+from sgpd.gp import JITTER, SquaredExponential, ValueGaussian, WhitenedGaussian, prior_root
 from tests.gp.oracles import KERNELS, gaussian_kl, kernel_matrix, moment_scores, scores
 
 LATENTS, M = 2, 4
@@ -126,3 +126,21 @@ def test_coinciding_inducing_points_are_seen_as_nan_or_carried_by_the_jitter():
     xs = np.zeros((6, 2))
     root = np.asarray(jax.jit(lambda xs: prior_root(KERNELS[0](np.ones(2)), xs))(xs))
     assert np.isnan(root).any() or np.allclose(root @ root.T, 1 + JITTER * np.eye(6), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("jitter", [JITTER, 1e-2])
+def test_a_gaussian_over_the_values_is_the_same_one_in_whitened_coordinates(jitter):
+    rng = np.random.default_rng(1)
+    kernel, inducing = SquaredExponential([0.8, 1.3], 0.5), rng.normal(size=(M, 2))
+    mean, std = rng.normal(size=M), np.exp(rng.normal(size=M) / 2)
+    q = ValueGaussian(jnp.asarray(mean), jnp.log(jnp.asarray(std))).whitened(kernel, jnp.asarray(inducing), jitter)
+    root = np.asarray(prior_root(kernel, jnp.asarray(inducing), jitter))
+    prior = root @ root.T
+    np.testing.assert_allclose(np.diag(prior), 0.5 * (1 + jitter), rtol=1e-12)
+    np.testing.assert_allclose(root @ q.mean, mean, rtol=1e-10)
+    np.testing.assert_allclose(root @ q.root @ q.root.T @ root.T, np.diag(std**2), atol=1e-10)
+    # KL(N(μ, S) ‖ N(0, K)) = ½ (tr K⁻¹S + μᵀK⁻¹μ - m + log det K - log det S)
+    inverse = np.linalg.inv(prior)
+    trace, square = np.trace(inverse @ np.diag(std**2)), mean @ inverse @ mean
+    expected = (trace + square - M + np.linalg.slogdet(prior)[1] - 2 * np.log(std).sum()) / 2
+    np.testing.assert_allclose(q.kl(), expected, rtol=1e-9)

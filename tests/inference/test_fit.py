@@ -9,6 +9,7 @@ import optax
 import pytest
 
 import sgpd
+from sgpd.gp import ValueGaussian
 from sgpd.inference.bound import bound
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.problem import prepare, side_by_side
@@ -176,3 +177,36 @@ def test_an_odd_dimension_is_refused_for_a_hamiltonian():
     data = sgpd.Trajectories.from_arrays(np.arange(10.0), np.random.default_rng(0).normal(size=(10, 3)))
     with pytest.raises(ValueError, match="as many momenta as positions"):
         sgpd.fit(data, "separable")
+
+
+def test_several_recordings_side_by_side_are_recordings_alone(pendulum):
+    system = sgpd.systems.get("pendulum")
+    other = sgpd.Trajectories.from_arrays(*system.record(seed=2), names=["p", "q"])
+    settings = sgpd.Variational(**{**vars(SHORT), "epochs": 2})
+    both = sgpd.fit([pendulum, other], "separable", inference=settings, seed=[3, 4])
+    for data, seed, model in ((pendulum, 3, both[0]), (other, 4, both[1])):
+        alone = sgpd.fit(data, "separable", inference=settings, seed=seed)
+        for a, b in zip(jax.tree.leaves(alone.posterior), jax.tree.leaves(model.posterior), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-6)
+        np.testing.assert_allclose(alone.runs[0].first_mean, model.runs[0].first_mean, atol=1e-6)
+
+
+def test_recordings_and_seeds_that_do_not_match_are_refused(pendulum):
+    with pytest.raises(ValueError, match="2 seeds but 1 entries in data"):
+        sgpd.fit([pendulum], "separable", inference=SHORT, seed=[0, 1])
+    times, states = sgpd.systems.get("pendulum").record(seed=2)
+    shorter = sgpd.Trajectories.from_arrays(times[:45], states[:45])
+    with pytest.raises(ValueError, match="rows and gaps alike"):
+        sgpd.fit([pendulum, shorter], "separable", inference=SHORT, seed=[0, 1])
+
+
+def test_a_fit_starts_from_the_posterior_that_it_is_given(pendulum):
+    """With a learning rate of nothing the given posterior comes back, also one kept in the values' own coordinates."""
+    guess = initial_posterior(sgpd.structures.Separable(), pendulum)
+    values = tuple(ValueGaussian(q.mean, jnp.zeros_like(q.mean)) for q in guess.values)
+    groups = tuple(eqx.tree_at(lambda g: g.kernel.log_variance, g, g.kernel.log_variance + 0.3) for g in guess.groups)
+    given = eqx.tree_at(lambda q: (q.groups, q.values), guess, (groups, values))
+    still = sgpd.Variational(**{**vars(SHORT), "epochs": 1, "learning_rate": optax.constant_schedule(0.0)})
+    model = sgpd.fit(pendulum, given.structure, inference=still, initial=given)
+    for a, b in zip(jax.tree.leaves(given.plain()), jax.tree.leaves(model.posterior), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)

@@ -1,5 +1,6 @@
 """Forecasts start where they should, repeat, say when they are not what was trained, and survive being saved."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import sgpd
 from sgpd.inference.forecast import require_usable
+from sgpd.integrators import rollout
 
 X0 = [2.0, 2.0]
 
@@ -34,6 +36,13 @@ def test_each_path_is_the_rollout_of_one_drawn_field(model):
         x, info = model.integrator.step(field, x, model.step)
         assert info.converged
         np.testing.assert_allclose(x, row, atol=1e-9)
+
+
+def test_stacked_draws_are_the_fields_behind_the_paths(model):
+    forecast = model.predict([1.0, 0.5], duration=0.5, paths=3, seed=4)
+    stacked = eqx.filter_vmap(lambda field: rollout(model.integrator, field, jnp.array([1.0, 0.5]), steps).states)
+    steps = jnp.full(5, model.step)
+    np.testing.assert_allclose(stacked(model.draws(3, seed=4)), forecast.paths, rtol=1e-12)
 
 
 def test_mean_std_and_interval_are_those_of_the_paths(model):

@@ -37,16 +37,12 @@ def demo(
 def paper(
     tasks: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[TASK]...", help="pendulum, two-body, non-separable, rigid-body, heun; all by default."
-        ),
+        typer.Argument(metavar="[TASK]...", help="pendulum, two-body, non-separable, rigid-body, heun; default: all."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Where to write everything; what is finished there is kept.")] = Path(
         "sgpd-paper"
     ),
-    method: Annotated[
-        list[str] | None, typer.Option(help="sgpd, euler or hnn; may be repeated; all by default.")
-    ] = None,
+    method: Annotated[list[str] | None, typer.Option(help="sgpd, euler or hnn; may be repeated; default: all.")] = None,
     truth: Annotated[str, typer.Option(help="exact, or published: the authors' own drifting reference.")] = "exact",
     seeds: Annotated[int, typer.Option(help="How many seeds of noise and start: 0, 1, ...")] = 5,
     quick: Annotated[bool, typer.Option("--quick", help="Two seeds, shorter training: to see that all works.")] = False,

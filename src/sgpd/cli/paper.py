@@ -49,7 +49,7 @@ def run_paper(out: Path, tasks: Sequence[str], methods: Sequence[str], truth: st
             methods=methods,
             truth=truth,
             seeds=seeds,
-            quick=quick,  # pyright: ignore[reportArgumentType]
+            quick=quick,
         )
     title, remark, header, rows = l2_table(results, about["seeds"])
     table = Table(title=title, caption=remark, box=None)

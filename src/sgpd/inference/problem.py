@@ -96,7 +96,7 @@ def prepare(
         guess = guess.plain()
         lengths = [n for n in SHOOTING if n < longest] + [longest]
         shot = shoot(guess, integrator, Recording.of(pieces, pinned), rows, noise, lengths)
-        framed = tuple(FramedGaussian.around(q.plain()) for q in shot.posterior.values)
+        framed = tuple(FramedGaussian.around(q.plain()) for q in shot.posterior.whitened)
         guess, rows = eqx.tree_at(lambda q: q.values, guess, framed), shot.rows
         noise = shot.noise if settings.noise is None else noise
 

@@ -90,7 +90,7 @@ def _header(model: Model) -> dict:
 
 def _arrays(model: Model) -> dict[str, np.ndarray]:
     arrays = {"noise": model.noise}
-    for index, (group, q) in enumerate(zip(model.posterior.groups, model.posterior.values, strict=True)):
+    for index, (group, q) in enumerate(zip(model.posterior.groups, model.posterior.whitened, strict=True)):
         arrays |= {
             f"latents.{index}.log_lengthscale": group.kernel.log_lengthscale,
             f"latents.{index}.log_variance": group.kernel.log_variance,

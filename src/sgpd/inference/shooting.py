@@ -72,13 +72,13 @@ def shoot(
     lengths: Sequence[int],
 ) -> Shot:
     """Fit with restarts every `lengths[0]` rows, then every `lengths[1]` ..., from a first guess of field and rows."""
-    u, _ = ravel_pytree(tuple(q.mean for q in posterior.values))
+    u, _ = ravel_pytree(tuple(q.mean for q in posterior.whitened))
     for length in lengths:
         restart = jnp.broadcast_to(jnp.arange(rows.shape[1]) % length == 0, rows.shape[:2])
         found, u = _descend(posterior, integrator, recording, jnp.asarray(noise), restart, u, jnp.asarray(rows))
         rows, covariance = np.asarray(found.rows), np.linalg.inv(np.asarray(_eliminated(found, 0.0)[0]))
         noise = _noise(recording, rows, noise, int(restart.sum()), len(covariance) - np.trace(covariance))
-    values = gaussians(posterior.values, np.asarray(u), covariance)
+    values = gaussians(posterior.whitened, np.asarray(u), covariance)
     return Shot(eqx.tree_at(lambda f: f.values, posterior, values), rows, noise)
 
 
@@ -139,7 +139,7 @@ def _noise(recording: Recording, rows, noise, restarts: int, field_parameters: f
 
 
 def _flat_field(posterior: FieldPosterior, u: Float[Array, " p"]):
-    _, unravel = ravel_pytree(tuple(q.mean for q in posterior.values))
+    _, unravel = ravel_pytree(tuple(q.mean for q in posterior.whitened))
     return posterior.field(unravel(u))
 
 

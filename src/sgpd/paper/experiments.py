@@ -17,7 +17,7 @@ from sgpd.paper.published import L2_ERRORS
 from sgpd.paper.results import Result
 from sgpd.paper.settings import JITTER, PATHS, SETTINGS, WINDOWS, Setting
 from sgpd.paper.training import Progress, train_models
-from sgpd.paper.truths import Truth, noisy_start, record, solve, truth_of
+from sgpd.paper.truths import noisy_start, record, solve, truth_of
 from sgpd.systems import System
 
 # The Heun experiment: other steps than the trained one, and an adaptive solver (None).
@@ -41,13 +41,18 @@ class Experiment:
 
     system_name: str
     method: str  # sgpd, euler, hnn or heun
-    truth: Truth
+    truth: str
     quick: bool
 
     @property
     def name(self) -> str:
         """For progress bars."""
         return f"{self.system_name} {self.method}"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Of its setting."""
+        return ("heun", self.system_name) if self.method == "heun" else (self.system_name, self.method)
 
     @cached_property
     def system(self) -> System:
@@ -80,7 +85,7 @@ class Experiment:
         return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 
-def experiments(tasks: Sequence[str], methods: Sequence[str], truth: Truth, quick: bool) -> list[Experiment]:
+def experiments(tasks: Sequence[str], methods: Sequence[str], truth: str, quick: bool) -> list[Experiment]:
     """All trainings that the rows of these tasks and methods need."""
     pairs = [(name, method) for name in sgpd.systems.names() for method in ("sgpd", "euler", "hnn")]
     pairs = [pair for pair in pairs if pair != ("rigid-body", "hnn")]  # a network needs pairs of p and q
@@ -112,10 +117,7 @@ def run(experiment: Experiment, seeds: Sequence[int], progress: Progress | None 
 
 
 def _setting(experiment: Experiment) -> Setting:
-    key = (
-        ("heun", experiment.system_name) if experiment.method == "heun" else (experiment.system_name, experiment.method)
-    )
-    setting = SETTINGS[key]
+    setting = SETTINGS[experiment.key]
     if not experiment.quick or setting.epochs < LONG:
         return setting
     shorter = lambda epochs: -(-epochs // QUICK)

@@ -96,7 +96,7 @@ def _changes(invariant: Callable, paths: np.ndarray) -> float:
 
 
 def steps_along(model: Model, paths: Float[np.ndarray, "k n d"], seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """det ψ' (k, n - 1) along the first rollouts, and how far the steps are from symplectic where that has a meaning."""
+    """det ψ' (k, n - 1) along the first rollouts, and how far the steps are from symplectic (0 in odd dimension)."""
     fields = jax.tree.map(lambda leaf: leaf[: len(paths)] if eqx.is_array(leaf) else leaf, model.draws(PATHS, seed))
     determinant, defect = _along(fields, model.integrator, model.step, jnp.asarray(paths[:, :-1]))
     return np.asarray(determinant), np.asarray(defect)

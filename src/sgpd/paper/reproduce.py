@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import sgpd
 from sgpd.outcome import unknown_name
@@ -13,11 +13,12 @@ from sgpd.paper.features import feature_sentences
 from sgpd.paper.page import write_page, write_tables
 from sgpd.paper.results import TASKS, Result, load_result, save_result
 from sgpd.paper.tables import About
-from sgpd.paper.truths import Truth
+from sgpd.paper.truths import TRUTHS
 
 METHODS = ("sgpd", "euler", "hnn")
 
 
+@runtime_checkable
 class Listener(Protocol):
     """Hears how a run goes on."""
 
@@ -36,21 +37,22 @@ def reproduce(
     *,
     tasks: Sequence[str] = (),
     methods: Sequence[str] = (),
-    truth: Truth = "exact",
+    truth: str = "exact",
     seeds: int = 5,
     quick: bool = False,
 ) -> tuple[list[Result], About]:
     """Run what is missing of the paper's experiments (all of them by default), and write tables, figures and page."""
     _require("task", tasks, TASKS)
     _require("method", methods, METHODS)
+    _require("truth", [truth], TRUTHS)
     if seeds < 1:
         raise ValueError(f"--seeds must be at least 1, got {seeds}.")
     began = time.monotonic()
-    folder = out / "runs"
-    folder.mkdir(parents=True, exist_ok=True)
     chosen = experiments(tasks or list(TASKS), methods or METHODS, truth, quick)
     if not chosen:
         raise ValueError("No experiment has this task and method: the paper has no HNN for rigid-body and heun.")
+    folder = out / "runs"
+    folder.mkdir(parents=True, exist_ok=True)  # before the work, so that a wrong folder is told at once
     about = _about(chosen, tasks, methods, truth, seeds, quick)
     missing = {e: [s for s in range(seeds) if not _finished(folder, e, s, tasks, methods)] for e in chosen}
     todo = [e for e in chosen if missing[e]]
@@ -59,14 +61,14 @@ def reproduce(
         for result in run(experiment, missing[experiment], progress):
             save_result(result, _file(folder, experiment, result.row))
         listener.end(experiment, time.monotonic() - start)
-        write_tables(out, stored(folder, truth, quick), about | {"seconds": time.monotonic() - began})
+        about["seconds"] = time.monotonic() - began
+        write_tables(out, stored(folder, truth, quick), about)
     results = stored(folder, truth, quick)
-    about["seconds"] = time.monotonic() - began
     write_page(out, results, about)
     return results, about
 
 
-def stored(folder: Path, truth: Truth, quick: bool) -> list[Result]:
+def stored(folder: Path, truth: str, quick: bool) -> list[Result]:
     """All finished results of this kind in a folder, whichever run they come from."""
     current = {e.settings for e in experiments(list(TASKS), METHODS, truth, quick)}
     results = [_loaded(path) for path in sorted(folder.glob("*.npz"))]
@@ -96,17 +98,16 @@ def _file(folder: Path, experiment: Experiment, row: dict) -> Path:
 
 
 def _about(
-    chosen: list[Experiment], tasks: Sequence[str], methods: Sequence[str], truth: Truth, seeds: int, quick: bool
+    chosen: list[Experiment], tasks: Sequence[str], methods: Sequence[str], truth: str, seeds: int, quick: bool
 ) -> About:
     options = [*tasks, *(f"--method {method}" for method in methods), f"--truth {truth}", f"--seeds {seeds}"]
-    keys = [("heun", e.system_name) if e.method == "heun" else (e.system_name, e.method) for e in chosen]
     return About(
         command=" ".join(["sgpd paper", *options, *(["--quick"] if quick else [])]),
-        version=sgpd.__version__,
+        version=str(sgpd.__version__),
         seeds=seeds,
         truth=truth,
         quick=quick,
-        features=feature_sentences([key for key in keys if key[1] != "hnn"]),
+        features=feature_sentences([e.key for e in chosen if e.method != "hnn"]),
         seconds=0.0,
         notes=files("sgpd.paper").joinpath("NOTES.md").read_text(encoding="utf-8"),
     )

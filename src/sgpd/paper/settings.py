@@ -41,7 +41,7 @@ class Scattered:
 
 @dataclass(frozen=True)
 class Latent:
-    """How the latents of one name start: squared lengthscales (one row a latent, or one for all) and inducing inputs."""
+    """How the latents of one name start: squared lengthscales, one row a latent or one for all, and inducing inputs."""
 
     squared_lengthscales: tuple[tuple[float, ...], ...]
     inducing: Grid | Scattered
@@ -49,7 +49,7 @@ class Latent:
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """How one method is trained on one system: tables "Hyperparameters", "Lengthscale", and the prose on learning rates."""
+    """How one method is trained on one system: tables "Hyperparameters" and "Lengthscale", prose on learning rates."""
 
     structure: Structure
     integrator: str
@@ -80,10 +80,10 @@ class Windows:
 
 WINDOWS = MappingProxyType(
     {
-        "pendulum": Windows(batch=1, length=10, a=4, b=1e-6),
-        "two-body": Windows(batch=5, length=50, a=20, b=1e-6),
-        "non-separable": Windows(batch=1, length=10, a=1, b=1e-6),
-        "rigid-body": Windows(batch=1, length=20, a=20, b=1),
+        "pendulum": Windows(batch=1, length=10, a=4.0, b=1e-6),
+        "two-body": Windows(batch=5, length=50, a=20.0, b=1e-6),
+        "non-separable": Windows(batch=1, length=10, a=1.0, b=1e-6),
+        "rigid-body": Windows(batch=1, length=20, a=20.0, b=1.0),
     }
 )
 
