@@ -47,3 +47,11 @@ def test_a_folder_that_cannot_be_written_is_an_error_of_one_sentence(monkeypatch
     (tmp_path / "file").write_text("not a folder")
     assert run_here(monkeypatch, "demo", "--out", str(tmp_path / "file" / "sub")) == 2
     assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_an_unknown_task_of_the_paper_is_refused_with_a_suggestion_before_anything_is_written(
+    monkeypatch, capsys, tmp_path
+):
+    assert run_here(monkeypatch, "paper", "pendulun", "--out", str(tmp_path / "out")) == 2
+    assert "Did you mean 'pendulum'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -42,7 +42,8 @@ def test_stacked_draws_are_the_fields_behind_the_paths(model):
     forecast = model.predict([1.0, 0.5], duration=0.5, paths=3, seed=4)
     stacked = eqx.filter_vmap(lambda field: rollout(model.integrator, field, jnp.array([1.0, 0.5]), steps).states)
     steps = jnp.full(5, model.step)
-    np.testing.assert_allclose(stacked(model.draws(3, seed=4)), forecast.paths, rtol=1e-12)
+    # two programs round differently, and k(ξ, ξ)⁻¹ makes that larger
+    np.testing.assert_allclose(stacked(model.draws(3, seed=4)), forecast.paths, atol=1e-9)
 
 
 def test_mean_std_and_interval_are_those_of_the_paths(model):

@@ -3,6 +3,7 @@
 import dataclasses
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -69,7 +70,7 @@ def test_the_determinant_along_a_path_is_that_of_finite_differences_of_one_step(
     determinant, _ = steps_along(model, forecast.paths[:DRAWS], seed=0)
     fields = model.draws(PATHS, 0)
     field = jax.tree.map(lambda leaf: leaf[2], fields)
-    step = lambda x: np.asarray(model.integrator.step(field, x, model.step)[0])
+    step = lambda x: np.asarray(model.integrator.step(field, jnp.asarray(x), model.step)[0])
     x, e = forecast.paths[2, 1], 1e-6 * np.eye(3)
     jacobian = np.stack([(step(x + d) - step(x - d)) / 2e-6 for d in e], axis=1)
     assert determinant.shape == (DRAWS, 2)

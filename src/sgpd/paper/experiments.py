@@ -15,7 +15,7 @@ from sgpd.paper.hnn import DIFFERENCES, roll, train_networks
 from sgpd.paper.measuring import l2_error, measure_model, measure_paths
 from sgpd.paper.published import L2_ERRORS
 from sgpd.paper.results import Result
-from sgpd.paper.settings import JITTER, PATHS, SETTINGS, WINDOWS, Setting
+from sgpd.paper.settings import PATHS, SETTINGS, WINDOWS, Setting
 from sgpd.paper.training import Progress, train_models
 from sgpd.paper.truths import noisy_start, record, solve, truth_of
 from sgpd.systems import System
@@ -81,7 +81,7 @@ class Experiment:
     def settings(self) -> str:
         """A digest of all that the numbers depend on, besides the seed: results of other settings are not reused."""
         setting = _setting(self) if self.method != "hnn" else NETWORK_STEPS
-        facts = (sgpd.__version__, self, setting, WINDOWS[self.system_name], JITTER, PATHS)
+        facts = (sgpd.__version__, self, setting, WINDOWS[self.system_name], PATHS)
         return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 

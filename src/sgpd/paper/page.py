@@ -31,14 +31,16 @@ def write_tables(out: Path, results: list[Result], about: About) -> str:
 
 
 def write_page(out: Path, results: list[Result], about: About) -> Path:
-    """Write the tables, figures/ and paper.html: a few seconds, for the figures are drawn."""
+    """Write the tables, figures/, paper.html and paper.md: a few seconds, for the figures are drawn."""
     text = write_tables(out, results, about)
     (out / "figures").mkdir(exist_ok=True)
-    figures = []
+    figures, markdown = [], []
     for name, draw in FIGURES.items():
         drawn = draw(results)
         if drawn is not None:
             figures.append(_figure(drawn, _save(drawn.figure, out / "figures" / name), about))
+            markdown.append(f"### {drawn.title}\n\n![{drawn.alt}](figures/{name}.png)\n\n{drawn.caption}\n")
+    write_whole(out / "paper.md", "\n".join([text, "## Figures\n", *markdown]).encode())
     write_whole(out / "paper.html", _page(text, figures, about).encode())
     return out / "paper.html"
 

@@ -59,11 +59,10 @@ class Setting:
     epochs: int
     rates: tuple[tuple[int, float], ...]  # (from this epoch on, learning rate)
     select_last: int  # epochs among which the best is chosen
-    features: int  # NOTES.md says how they compare with the paper's 10,000
+    features: int  # every run says how they compare with the paper's 10,000
+    jitter: float = 1e-2  # relative, in k(ξ, ξ) + jitter σ² I: the paper gives none, and much hangs on it (NOTES.md)
 
 
-# Relative, in k(ξ, ξ) + jitter σ² I. The paper gives none; NOTES.md says how much hangs on it.
-JITTER = 1e-2
 # Monte-Carlo paths a window and step: the paper gives none.
 PATHS = 1
 

@@ -9,7 +9,7 @@ import optax
 from sgpd import Model, Trajectories, Variational, fit
 from sgpd.gp import SquaredExponential, ValueGaussian
 from sgpd.inference import FieldPosterior, LatentGroup
-from sgpd.paper.settings import JITTER, PATHS, Latent, Setting, Windows
+from sgpd.paper.settings import PATHS, Latent, Setting, Windows
 from sgpd.systems import System
 
 Progress = Callable[[int, int], None]
@@ -64,16 +64,17 @@ def initial_posterior(setting: Setting, dimension: int, seed: int) -> FieldPoste
     """Kernels, inducing inputs and q(z) as the tables say, with the seed's random numbers where they are random."""
     rng = np.random.default_rng([seed, 0])
     specs = setting.structure.groups(dimension)
-    groups = [_group(setting.latents[spec.name], spec.count, setting.signal_variance, rng) for spec in specs]
+    groups = [_group(setting, setting.latents[spec.name], spec.count, rng) for spec in specs]
     values = [_values(group.inducing.shape[:2], setting.values_variance, rng) for group in groups]
     return FieldPosterior(setting.structure, dimension, tuple(groups), tuple(values))
 
 
-def _group(latent: Latent, count: int, variance: float, rng: np.random.Generator) -> LatentGroup:
+def _group(setting: Setting, latent: Latent, count: int, rng: np.random.Generator) -> LatentGroup:
     inducing = latent.inducing.points(rng, count)
+    log_variance = np.log(setting.signal_variance)
     squared = np.broadcast_to(latent.squared_lengthscales, (count, inducing.shape[2]))
-    kernel = SquaredExponential.from_logs(jnp.asarray(np.log(squared) / 2), jnp.full(count, np.log(variance)))
-    return LatentGroup(kernel, jnp.asarray(inducing), jnp.ones((count, 1, inducing.shape[2])), JITTER)
+    kernel = SquaredExponential.from_logs(jnp.asarray(np.log(squared) / 2), jnp.full(count, log_variance))
+    return LatentGroup(kernel, jnp.asarray(inducing), jnp.ones((count, 1, inducing.shape[2])), setting.jitter)
 
 
 def _values(shape: tuple[int, ...], variance: float, rng: np.random.Generator) -> ValueGaussian:
