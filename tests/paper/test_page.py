@@ -49,6 +49,13 @@ def test_every_figure_is_there_as_png_and_svg_and_nothing_else_is(folder):
     assert {path.name for path in folder.iterdir()} == {"results.json", "tables.md", "figures", "paper.html"}
 
 
+def test_the_markdown_has_the_tables_and_shows_every_figure(folder):
+    text = (folder / "paper.md").read_text()
+    assert text.startswith((folder / "tables.md").read_text())
+    shown = re.findall(r"!\[.+\]\((figures/[a-z0-9-]+\.png)\)", text)
+    assert sorted(shown) == sorted(f"figures/{path.name}" for path in (folder / "figures").glob("*.png"))
+
+
 def test_rows_are_strict_json_in_the_papers_order(folder):
     def refuse(word):
         raise AssertionError(f"{word} is no JSON")

@@ -4,7 +4,6 @@ import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,11 +13,10 @@ from jaxtyping import Array, Bool, Float
 from sgpd.arrays import State
 from sgpd.fields import Field
 from sgpd.inference.posterior import Features, FieldPosterior
-from sgpd.integrators import Integrator, rollout
+from sgpd.integrators import Integrator, adaptive_rollout, rollout
 from sgpd.outcome import NumericalFailure, Outcome, SgpdWarning
 
 AT_ONCE = 8  # paths that are rolled out side by side: enough to fill the vector units, little enough for the cache
-ADAPTIVE_TOLERANCE = 1e-8
 STEP_SLACK = 0.1  # a step may differ from the trained one by this share before it is worth a word
 
 
@@ -132,20 +130,7 @@ def _fixed(integrator: Integrator, field: Field, x0: State, schedule: Schedule) 
 
 
 def _adaptive(field: Field, x0: State, times: Float[Array, " n"]) -> _Rolled:
-    solution = diffrax.diffeqsolve(
-        diffrax.ODETerm(lambda t, x, args: field(x)),
-        diffrax.Dopri8(),
-        t0=times[0],
-        t1=times[-1],
-        dt0=None,
-        y0=x0,
-        saveat=diffrax.SaveAt(ts=times),
-        stepsize_controller=diffrax.PIDController(rtol=ADAPTIVE_TOLERANCE, atol=ADAPTIVE_TOLERANCE),
-        max_steps=100_000,
-        throw=False,
-    )
-    states = jnp.asarray(solution.ys)
-    ok = (solution.result == diffrax.RESULTS.successful) & jnp.isfinite(states).all()
+    states, ok = adaptive_rollout(field, x0, times)
     return _Rolled(states, ok, jnp.array(0.0))
 
 

@@ -1,5 +1,6 @@
 """Runge-Kutta methods of every kind: explicit, implicit, partitioned, split. They step any field and know no GP."""
 
+from sgpd.integrators.adaptive import adaptive_rollout as adaptive_rollout
 from sgpd.integrators.catalogue import get as get
 from sgpd.integrators.catalogue import names as names
 from sgpd.integrators.implicit import Newton as Newton

@@ -6,22 +6,21 @@ Training is in single precision, as theirs is: double takes twice as long. Netwo
 
 from collections.abc import Callable, Sequence
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import optax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from sgpd.arrays import Key, Scalar, State
 from sgpd.fields import Field, halves
+from sgpd.integrators import adaptive_rollout
 
 WIDTH = 200
 LEARNING_RATE = 1e-3
 ROUND = 100  # steps between two calls of `progress`
-TOLERANCE = 1e-8  # of the rollout
 
 Rows = Float[np.ndarray, "n d"]
 
@@ -126,25 +125,10 @@ def _cast(tree, dtype):
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), tree)
 
 
+_rolled = eqx.filter_jit(adaptive_rollout)
+
+
 def roll(field: Field, x0: State | np.ndarray, times: Float[np.ndarray, " n"]) -> tuple[Rows, bool]:
-    """The solution at `times` from x0 at times[0], by Dopri8, and whether it reached the end and is finite."""
-    states, ok = _roll(field, jnp.asarray(x0), jnp.asarray(times))
+    """The solution at `times` from x0 at times[0], by adaptive steps, and whether it reached the end and is finite."""
+    states, ok = _rolled(field, jnp.asarray(x0), jnp.asarray(times))
     return np.asarray(states), bool(ok)
-
-
-@eqx.filter_jit
-def _roll(field: Field, x0: State, times: Float[Array, " n"]) -> tuple[Float[Array, "n d"], Bool[Array, ""]]:
-    solution = diffrax.diffeqsolve(
-        diffrax.ODETerm(lambda t, x, args: field(x)),
-        diffrax.Dopri8(),
-        t0=times[0],
-        t1=times[-1],
-        dt0=None,
-        y0=x0,
-        saveat=diffrax.SaveAt(ts=times),
-        stepsize_controller=diffrax.PIDController(rtol=TOLERANCE, atol=TOLERANCE),
-        max_steps=100_000,
-        throw=False,
-    )
-    states = jnp.asarray(solution.ys)
-    return states, (solution.result == diffrax.RESULTS.successful) & jnp.isfinite(states).all()
