@@ -32,7 +32,7 @@ READINGS = {
     for task in ("pendulum", "non-separable", "rigid-body")
     for jitter in (1e-8, 1e-4, 1e-2)
 }
-READINGS |= {f"{task}, no noise": (task, {}, False) for task in ("pendulum", "non-separable", "rigid-body")}
+READINGS |= {f"{task}, no noise": (task, {}, False) for task in sgpd.systems.names()}
 READINGS["non-separable, learning rates of the authors' code"] = ("non-separable", {"rates": CODE_RATES}, True)
 for task, (epochs, rates) in LONGER.items():
     for noisy in (True, False):

@@ -46,7 +46,13 @@ def outline(folder) -> tuple[str, Outline]:
 def test_every_figure_is_there_as_png_and_svg_and_nothing_else_is(folder):
     expected = {f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg")}
     assert {path.name for path in (folder / "figures").iterdir()} == expected
-    assert {path.name for path in folder.iterdir()} == {"results.json", "tables.md", "figures", "paper.html"}
+    assert {path.name for path in folder.iterdir()} == {
+        "results.json",
+        "tables.md",
+        "figures",
+        "paper.html",
+        "paper.md",
+    }
 
 
 def test_the_markdown_has_the_tables_and_shows_every_figure(folder):

@@ -164,7 +164,7 @@ SETTINGS = MappingProxyType(
             epochs=149,
             rates=((0, 1e-2), (100, 1e-3)),
             select_last=45,
-            features=1024,
+            features=512,
         ),
         ("non-separable", "sgpd"): Setting(
             structure=Hamiltonian(),
