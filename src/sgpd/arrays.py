@@ -12,7 +12,7 @@ jax.config.update("jax_enable_x64", True)
 # solves side by side as the pool has threads wait for one another for ever: seen with jaxlib 0.10.2 on two cores, with
 # two solves. The pool therefore gets more threads than a program has solves; XLA reads their number from NPROC, and
 # like the flag it counts only before the first computation. Choices that the user has made stay.
-os.environ.setdefault("NPROC", str(max(16, os.cpu_count() or 1)))
+os.environ.setdefault("NPROC", str(max(8, os.cpu_count() or 1)))
 
 # Programs as small as ours are no faster on several threads.
 _POOL = "--xla_cpu_multi_thread_eigen"
