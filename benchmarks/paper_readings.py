@@ -70,9 +70,7 @@ def main():
         draws, best = (f"{np.nanmean(e):.3f} ({np.nanmedian(e):.3f})" for e in found.T)
         seconds = time.monotonic() - began
         failed = int(np.isnan(found[:, 0]).sum())
-        print(
-            f"{name}: draws {draws}, mean field {best}, {failed} failed, {seconds:.0f} s", flush=True
-        )
+        print(f"{name}: draws {draws}, mean field {best}, {failed} failed, {seconds:.0f} s", flush=True)
         jax.clear_caches()
 
 
