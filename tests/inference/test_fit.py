@@ -210,3 +210,9 @@ def test_a_fit_starts_from_the_posterior_that_it_is_given(pendulum):
     model = sgpd.fit(pendulum, given.structure, inference=still, initial=given)
     for a, b in zip(jax.tree.leaves(given.plain()), jax.tree.leaves(model.posterior), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_a_posterior_of_another_structure_is_no_start(pendulum):
+    other = initial_posterior(sgpd.structures.Separable(form="components"), pendulum)
+    with pytest.raises(ValueError, match="as the structure"):
+        sgpd.fit(pendulum, "separable", inference=SHORT, initial=other)

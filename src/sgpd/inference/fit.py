@@ -112,6 +112,11 @@ def _prepared(
 ) -> tuple[Problem, Parameters, Windows]:
     if guess is None:
         guess = initial_posterior(structure, data, settings.kernel, settings.inducing, settings.diagonal)
+    elif (repr(guess.structure), guess.dimension) != (repr(structure), data.dimension):
+        raise ValueError(
+            f"initial= is a posterior over {guess.structure} in {guess.dimension} dimensions, but this fit is of "
+            f"{structure} in {data.dimension}; pass initial.structure as the structure."
+        )
     return prepare(data, guess, integrator, settings, x0)
 
 
