@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sgpd.fields import SplitField as SplitField
     from sgpd.fields import Traits as Traits
     from sgpd.inference import Forecast as Forecast
+    from sgpd.inference import Laplace as Laplace
     from sgpd.inference import Model as Model
     from sgpd.inference import Variational as Variational
     from sgpd.inference import fit as fit
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _MODULES = ("checks", "data", "gp", "inference", "integrators", "structures", "systems")
 _NAMES = {
     "Forecast": "inference",
+    "Laplace": "inference",
     "Model": "inference",
     "NumericalFailure": "outcome",
     "Outcome": "outcome",

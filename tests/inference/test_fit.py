@@ -66,7 +66,7 @@ def test_what_was_maximised_is_called_by_its_name(pendulum, model):
     composite = sgpd.fit(pendulum, "separable", "symplectic-euler", x0="observed", inference=paper)
     assert composite.objective == "composite likelihood"
     np.testing.assert_allclose(composite.noise, 0.3)  # known, so not learned
-    np.testing.assert_array_equal(composite.runs[0].first_std, 0)  # starts at the observation
+    np.testing.assert_array_equal(composite.joint.start_root, 0)  # starts at the observation
 
 
 def test_several_runs_with_gaps_and_missing_values_are_fitted(pendulum):
@@ -78,7 +78,7 @@ def test_several_runs_with_gaps_and_missing_values_are_fitted(pendulum):
     data = sgpd.Trajectories.from_arrays([run.times[:40], run.times[later]], [holes, run.states[later]])
     models = sgpd.fit(data, "separable", inference=SHORT, seed=[0, 1])
     assert len(models) == 2
-    assert len(models[0].runs) == 2
+    assert set(models[0].pieces.run) == {0, 1}
     assert models[0].predict(duration=1.0, paths=2, run=0).times[0] == run.times[39]
     with pytest.raises(ValueError, match="x0='known' needs first rows without missing values"):
         sgpd.fit(data, "separable", x0="known", inference=SHORT)
@@ -188,7 +188,7 @@ def test_several_recordings_side_by_side_are_recordings_alone(pendulum):
         alone = sgpd.fit(data, "separable", inference=settings, seed=seed)
         for a, b in zip(jax.tree.leaves(alone.posterior), jax.tree.leaves(model.posterior), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-6)
-        np.testing.assert_allclose(alone.runs[0].first_mean, model.runs[0].first_mean, atol=1e-6)
+        np.testing.assert_allclose(alone.joint.starts, model.joint.starts, atol=1e-6)
 
 
 def test_recordings_and_seeds_that_do_not_match_are_refused(pendulum):

@@ -67,7 +67,7 @@ def test_a_difference_is_said_with_its_size_and_place(values, said):
 
 def test_the_published_truth_is_named_and_our_own_method_has_no_published_number():
     text = tables(pendulum([0.4, 0.5], "default", truth="published"), ABOUT | {"seeds": 2})
-    said = sentence(text, "Pendulum, sgpd's default fit")
+    said = sentence(text, "Pendulum, SGPD (default fit)")
     assert "on the published truth (explicit Euler with a short step)" in said
     assert "the paper prints no number for it" in said
 

@@ -1,5 +1,6 @@
 """From a recording to a model, in one call."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import overload
 
@@ -10,13 +11,15 @@ from sgpd.checks import require_compatible
 from sgpd.data import Trajectories, Windows
 from sgpd.inference.bound import Parameters
 from sgpd.inference.initial import initial_posterior
-from sgpd.inference.model import Model, RunEnds
+from sgpd.inference.joint import Joint
+from sgpd.inference.laplace import Laplace, Progress, fit_laplace
+from sgpd.inference.model import Model, Pieces
 from sgpd.inference.posterior import FieldPosterior
-from sgpd.inference.problem import Problem, Variational, prepare, side_by_side
+from sgpd.inference.problem import Variational, prepare, side_by_side
 from sgpd.inference.variational import initial_state, train
 from sgpd.integrators import Integrator
 from sgpd.integrators import get as get_integrator
-from sgpd.outcome import unknown_name
+from sgpd.outcome import SgpdWarning, unknown_name
 from sgpd.structures import Structure
 from sgpd.structures import get as get_structure
 
@@ -25,11 +28,11 @@ STARTS = ("latent", "known", "observed")
 # A sound method for each structure; anything else is a free field.
 _AUTOMATIC = {
     "separable": "stormer-verlet",
-    "hamiltonian": "gauss-4",
+    "hamiltonian": "implicit-midpoint",
     "quadratic-invariant": "implicit-midpoint",
     "free": "rk4",
 }
-_ENGINES = {"variational": Variational}
+_ENGINES = {"laplace": Laplace, "variational": Variational}
 
 
 @overload
@@ -44,10 +47,10 @@ def fit(
     integrator: str | Integrator = "auto",
     *,
     x0: str = "latent",
-    inference: str | Variational = "variational",
+    inference: str | Laplace | Variational = "laplace",
     initial: FieldPosterior | Sequence[FieldPosterior] | None = None,
     seed: int | Sequence[int] = 0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Model | list[Model]:
     """Learn a system from recordings.
 
@@ -58,11 +61,12 @@ def fit(
         (`sgpd.structures.Separable(form="components")`).
     - `integrator`: the method inside which the field is learned; "auto" chooses one that keeps the structure.
     - `x0`: first states are learned ("latent"), exact ("known"), or taken to be the observations ("observed").
-    - `inference`: "variational", or a `Variational` with settings.
+    - `inference`: "laplace" (staged least squares, evidence, a joint Gaussian: seconds) or "variational" (the paper's
+        bound), or a `Laplace` or `Variational` with settings.
     - `initial`: kernels, inducing points and q to start from; None finds them in the data.
     - `seed`: of all random numbers; several seeds are trained side by side and give a list of models. `data` and
         `initial` may then be lists too, one entry a seed: a study over noise is one call.
-    - `progress`: called with (epochs done, epochs in all) after each.
+    - `progress`: called with (stages or epochs done, those in all) after each.
     """
     seeds = [seed] if isinstance(seed, int) else list(seed)
     recordings = _one_each(data, Trajectories, len(seeds), "data")
@@ -71,24 +75,24 @@ def fit(
     require_compatible(structure.traits(recordings[0].dimension), method, structure.name)
     if x0 not in STARTS:
         raise unknown_name("way to start (x0=)", x0, STARTS)
-    if isinstance(inference, str):
-        if inference not in _ENGINES:
-            raise unknown_name("inference engine", inference, _ENGINES)
-        inference = _ENGINES[inference]()
-
+    settings = _settings(inference)
     guesses = _one_each(initial, FieldPosterior, len(seeds), "initial")
-    one = lambda recording, guess: _prepared(recording, structure, method, inference, x0, guess)
-    if isinstance(data, Trajectories) and not isinstance(initial, Sequence):
-        prepared = [one(data, initial)] * len(seeds)
+    guess = _once(lambda recording, given: _guess(given, recording, structure, settings))
+    guesses = [guess(*each) for each in zip(recordings, guesses, strict=True)]
+    if isinstance(settings, Laplace):
+        each = zip(recordings, guesses, seeds, strict=True)
+        models = [_laplace(*one, method, settings, x0, progress) for one in each]
     else:
-        prepared = [one(*each) for each in zip(recordings, guesses, strict=True)]
-    problem, parameters = side_by_side([(problem, parameters) for problem, parameters, _ in prepared])
-    state = train(problem, initial_state(problem, parameters, seeds), progress=progress)
-    models = [
-        _model(recording, method, inference, x0, state, cut, index)
-        for index, (recording, (_, _, cut)) in enumerate(zip(recordings, prepared, strict=True))
-    ]
+        models = _variational(recordings, guesses, seeds, method, settings, x0, progress)
     return models[0] if isinstance(seed, int) else models
+
+
+def _settings(inference: str | Laplace | Variational) -> Laplace | Variational:
+    if not isinstance(inference, str):
+        return inference
+    if inference not in _ENGINES:
+        raise unknown_name("inference engine", inference, _ENGINES)
+    return _ENGINES[inference]()
 
 
 def _one_each(given, kind: type, count: int, name: str) -> list:
@@ -102,22 +106,82 @@ def _one_each(given, kind: type, count: int, name: str) -> list:
     return list(given)
 
 
-def _prepared(
-    data: Trajectories,
-    structure: Structure,
-    integrator: Integrator,
-    settings: Variational,
-    x0: str,
-    guess: FieldPosterior | None,
-) -> tuple[Problem, Parameters, Windows]:
+def _guess(
+    guess: FieldPosterior | None, data: Trajectories, structure: Structure, settings: Laplace | Variational
+) -> FieldPosterior:
+    """Where to start: what was given, or what the data say."""
     if guess is None:
-        guess = initial_posterior(structure, data, settings.kernel, settings.inducing, settings.diagonal)
-    elif (repr(guess.structure), guess.dimension) != (repr(structure), data.dimension):
+        diagonal = isinstance(settings, Variational) and settings.diagonal
+        return initial_posterior(structure, data, settings.kernel, settings.inducing, diagonal)
+    if (guess.structure, guess.dimension) != (structure, data.dimension):
         raise ValueError(
             f"initial= is a posterior over {guess.structure} in {guess.dimension} dimensions, but this fit is of "
             f"{structure} in {data.dimension}; pass initial.structure as the structure."
         )
-    return prepare(data, guess, integrator, settings, x0)
+    return guess
+
+
+def _laplace(
+    data: Trajectories,
+    guess: FieldPosterior,
+    seed: int,
+    integrator: Integrator,
+    settings: Laplace,
+    x0: str,
+    progress: Progress | None,
+) -> Model:
+    found = fit_laplace(data, guess, integrator, settings, x0, seed, progress)
+    for sentence in found.diagnosis.warnings:
+        warnings.warn(sentence, SgpdWarning, stacklevel=3)
+    return Model(
+        posterior=found.posterior,
+        integrator=integrator,
+        step=data.step,
+        noise=found.noise,
+        names=data.names,
+        units=data.units,
+        joint=found.joint,
+        pieces=Pieces.of(found.pieces),
+        objective="evidence",
+        features=settings.features,
+        spread=settings.spread,
+        history=found.history,
+        facts=found.facts,
+        notes=found.diagnosis.notes + found.diagnosis.warnings,
+    )
+
+
+def _variational(
+    recordings: Sequence[Trajectories],
+    guesses: Sequence[FieldPosterior],
+    seeds: Sequence[int],
+    integrator: Integrator,
+    settings: Variational,
+    x0: str,
+    progress: Progress | None,
+) -> list[Model]:
+    """All seeds side by side."""
+    prepared_for = _once(lambda data, guess: prepare(data, guess, integrator, settings, x0))
+    prepared = [prepared_for(*each) for each in zip(recordings, guesses, strict=True)]
+    problem, parameters = side_by_side([(problem, parameters) for problem, parameters, _ in prepared])
+    state = train(problem, initial_state(problem, parameters, seeds), progress=progress)
+    return [
+        _model(recording, integrator, settings, x0, state, cut, index)
+        for index, (recording, (_, _, cut)) in enumerate(zip(recordings, prepared, strict=True))
+    ]
+
+
+def _once(work: Callable) -> Callable:
+    """The same work for the same objects is done once: seeds may share a recording."""
+    done = {}
+
+    def remembered(*objects):
+        key = tuple(map(id, objects))
+        if key not in done:
+            done[key] = work(*objects)
+        return done[key]
+
+    return remembered
 
 
 def _method(integrator: str | Integrator, structure: Structure) -> Integrator:
@@ -133,14 +197,16 @@ def _model(
     parameters: Parameters = jax.tree.map(lambda leaf: leaf[index], state.best)
     bounded = x0 != "observed" and settings.stride is None
     unweighted = settings.likelihood_factor == settings.kl_factor == 1
+    posterior, kept = parameters.field.plain(), _kept(cut, settings)
     return Model(
-        posterior=parameters.field.plain(),
+        posterior=posterior,
         integrator=integrator,
         step=data.step,
         noise=np.exp(np.asarray(parameters.log_noise)),
         names=data.names,
         units=data.units,
-        runs=_run_ends(data, parameters, cut),
+        joint=Joint.independent(posterior, parameters.starts.mean[kept], parameters.starts.std[kept]),
+        pieces=Pieces.of(cut, kept),
         objective="lower bound" if bounded and unweighted else "composite likelihood",
         features=settings.features,
         spread=settings.spread,
@@ -148,12 +214,10 @@ def _model(
     )
 
 
-def _run_ends(data: Trajectories, parameters: Parameters, cut: Windows) -> tuple[RunEnds, ...]:
-    mean, std = np.asarray(parameters.starts.mean), np.asarray(parameters.starts.std)
-    ends = []
-    for index, run in enumerate(data.runs):
-        of_run = np.flatnonzero(cut.run == index)
-        first, last = of_run[np.argmin(cut.row[of_run])], of_run[np.argmax(cut.row[of_run])]
-        lead = cut.flat_steps[last]
-        ends.append(RunEnds(mean[first], std[first], mean[last], std[last], lead[lead > 0], float(run.times[-1])))
-    return tuple(ends)
+def _kept(cut: Windows, settings: Variational) -> np.ndarray:
+    """Windows whose starts the model keeps: all that stand side by side, of overlapping ones each run's ends."""
+    if settings.stride is None:
+        return np.arange(len(cut))
+    of_run = [np.flatnonzero(cut.run == run) for run in np.unique(cut.run)]
+    ends = [(w[np.argmin(cut.row[w])], w[np.argmax(cut.row[w])]) for w in of_run]
+    return np.unique(ends)

@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float
 
 from sgpd.arrays import State
 from sgpd.fields import Field
+from sgpd.inference.joint import Unknowns
 from sgpd.inference.posterior import Features, FieldPosterior
 from sgpd.integrators import Integrator, adaptive_rollout, rollout
 from sgpd.outcome import NumericalFailure, Outcome, SgpdWarning
@@ -74,64 +75,65 @@ class Schedule(NamedTuple):
         return cls(steps.reshape(-1), per_row)
 
 
-class Starts(NamedTuple):
-    """Where paths start: x0 ~ N(mean, std²), then `lead` steps to the row at which the forecast begins."""
+class Rolled(NamedTuple):
+    """One rollout or a stack of them: states, whether they are usable, the worst stage residual."""
 
-    mean: Float[Array, " d"]
-    std: Float[Array, " d"]
-    lead: Float[Array, " n"]
+    states: Float[Array, "*paths n d"]
+    ok: Bool[Array, "*paths"]
+    residual: Float[Array, "*paths"]
+
+    @classmethod
+    def joined(cls, parts: "list[Rolled]") -> "Rolled":
+        """One after the other in time."""
+        states, ok, residual = zip(*parts, strict=True)
+        return cls(jnp.concatenate(states, axis=-2), jnp.stack(ok).all(axis=0), jnp.stack(residual).max(axis=0))
 
 
-class _Rolled(NamedTuple):
-    states: Float[Array, "n d"]
-    ok: Bool[Array, ""]
-    residual: Float[Array, ""]
+def roll_paths(
+    posterior: FieldPosterior,
+    best: Unknowns,
+    drawn: Unknowns,
+    features: Features,
+    trained: Integrator,
+    ahead: Integrator | None,
+    lead: Float[Array, " k"],
+    times: np.ndarray,
+    schedule: Schedule,
+) -> tuple[Rolled, Rolled]:
+    """The best estimate's rollout, and one for each draw (whitened values and a start); `ahead=None`: adaptive steps.
+
+    From the start there are `lead` steps to the row at which the forecast begins, stepped as the field was trained.
+    """
+    return _roll_paths(posterior, best, drawn, features, trained, ahead, lead, jnp.asarray(times), schedule)
 
 
 @eqx.filter_jit
-def roll_paths(
-    posterior: FieldPosterior,
-    starts: Starts,
-    trained: Integrator,
-    ahead: Integrator | None,
-    times: Float[Array, " n"],
-    schedule: Schedule,
-    normals: tuple[Float[Array, "paths count m"], ...],
-    features: Features,
-    start_normals: Float[Array, "paths d"],
-) -> tuple[_Rolled, _Rolled]:
-    """The best estimate's rollout, and one for each set of normals; `ahead=None` means adaptive steps.
-
-    The lead is stepped as the field was trained, whatever comes after.
-    """
-
-    def roll(field: Field, x0: State) -> _Rolled:
-        lead = _fixed(trained, field, x0, Schedule(starts.lead, 1))
+def _roll_paths(posterior, best, drawn, features, trained, ahead, lead, times, schedule) -> tuple[Rolled, Rolled]:
+    def roll(field: Field, x0: State) -> Rolled:
+        led = _fixed(trained, field, x0, Schedule(lead, 1))
         forecast = (
-            _adaptive(field, lead.states[-1], times)
-            if ahead is None
-            else _fixed(ahead, field, lead.states[-1], schedule)
+            _adaptive(field, led.states[-1], times) if ahead is None else _fixed(ahead, field, led.states[-1], schedule)
         )
-        return _Rolled(forecast.states, lead.ok & forecast.ok, jnp.maximum(lead.residual, forecast.residual))
+        return Rolled(forecast.states, led.ok & forecast.ok, jnp.maximum(led.residual, forecast.residual))
 
-    def one_path(drawn):
-        values, weights, start = drawn
-        field = posterior.draw(values, Features(features.frequencies, weights))
-        return roll(field, starts.mean + starts.std * start)
+    def one(draw):
+        unknowns, weights = draw
+        field = posterior.field(posterior.unravel(unknowns.u), Features(features.frequencies, weights))
+        return roll(field, unknowns.starts)
 
-    paths = jax.lax.map(one_path, (normals, features.weights, start_normals), batch_size=AT_ONCE)
-    return roll(posterior.mean(), starts.mean), paths
+    paths = jax.lax.map(one, (drawn, features.weights), batch_size=AT_ONCE)
+    return roll(posterior.field(posterior.unravel(best.u)), best.starts), paths
 
 
-def _fixed(integrator: Integrator, field: Field, x0: State, schedule: Schedule) -> _Rolled:
+def _fixed(integrator: Integrator, field: Field, x0: State, schedule: Schedule) -> Rolled:
     path = rollout(integrator, field, x0, jnp.asarray(schedule.steps), schedule.per_row)
     ok = path.converged.all() & jnp.isfinite(path.states).all()
-    return _Rolled(path.states, ok, path.residual.max(initial=0.0))
+    return Rolled(path.states, ok, path.residual.max(initial=0.0))
 
 
-def _adaptive(field: Field, x0: State, times: Float[Array, " n"]) -> _Rolled:
+def _adaptive(field: Field, x0: State, times: Float[Array, " n"]) -> Rolled:
     states, ok = adaptive_rollout(field, x0, times)
-    return _Rolled(states, ok, jnp.array(0.0))
+    return Rolled(states, ok, jnp.array(0.0))
 
 
 def require_usable(ok: np.ndarray, residual: np.ndarray):

@@ -21,6 +21,8 @@ from sgpd.structures import LatentSpec, Structure
 LENGTHSCALES = (0.75, 1.0, 1.5, 2.0, 3.0)  # to choose from, in standard deviations of what a latent sees
 AMPLITUDE = 2.0  # of the prior field, in root mean squares of the data's derivatives
 MARGIN = 0.15  # of the data's range, by which inducing points reach beyond it on either side
+PER_DIMENSION = 8  # inducing points in more than two dimensions
+REGARD = 1.5  # lengthscale, in standard deviations, by which inducing points are placed in more than two dimensions
 POINTS = {1: 12, 2: 64}  # inducing points by input dimension; more dimensions, see `_count`
 ROWS = 1000  # at most so many rows for the regression
 
@@ -138,24 +140,32 @@ def inducing_points(inputs: np.ndarray, points: int | None = None) -> np.ndarray
     low, high = inputs.min(axis=0), inputs.max(axis=0)
     reach = np.where(high > low, high - low, 1.0) * MARGIN
     low, high, k = low - reach, high + reach, inputs.shape[1]
-    count = points if points is not None else POINTS.get(k) or min(8 * k, 48)
+    count = points if points is not None else POINTS.get(k) or min(PER_DIMENSION * k, 64)
     if k <= 2:
         side = round(count ** (1 / k))
         axes = [np.linspace(a, b, side) for a, b in zip(low, high, strict=True)]
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, k)
     rng = np.random.default_rng(0)  # only jitters copies of the data, to reach a little beyond it
-    jittered = inputs + 0.5 * inputs.std(axis=0) * rng.normal(size=inputs.shape)
-    return _farthest(np.concatenate([inputs, np.clip(jittered, low, high)]), count)
+    jittered = np.clip(inputs + 0.5 * inputs.std(axis=0) * rng.normal(size=inputs.shape), low, high)
+    visited = _most_uncertain(inputs, np.zeros((0, k)), -(-count // 2))
+    return np.concatenate([visited, _most_uncertain(jittered, visited, count - len(visited))])
 
 
-def _farthest(candidates: np.ndarray, count: int) -> np.ndarray:
-    """Farthest-point sampling: each next point is the one farthest from those chosen."""
-    scaled = candidates / np.where(candidates.std(axis=0) > 0, candidates.std(axis=0), 1.0)
-    chosen = [int(((scaled - scaled.mean(axis=0)) ** 2).sum(axis=1).argmin())]
-    distance = np.full(len(scaled), np.inf)
-    for _ in range(count - 1):
-        distance = np.minimum(distance, ((scaled - scaled[chosen[-1]]) ** 2).sum(axis=1))
-        chosen.append(int(distance.argmax()))
+def _most_uncertain(candidates: np.ndarray, known: np.ndarray, count: int) -> np.ndarray:
+    """Of the candidates, one after the other the one whose value is least certain given those before (and `known`).
+
+    A pivoted Cholesky factorisation of a squared exponential with lengthscales of `REGARD` standard deviations.
+    """
+    scale = REGARD * np.where(candidates.std(axis=0) > 0, candidates.std(axis=0), 1.0)
+    points = np.concatenate([known, candidates]) / scale
+    left, factors, chosen = np.ones(len(points)), np.zeros((0, len(points))), []
+    for index in range(len(known) + count):
+        pivot = index if index < len(known) else len(known) + int(left[len(known) :].argmax())
+        across = np.exp(-((points - points[pivot]) ** 2).sum(axis=1) / 2) - factors[:, pivot] @ factors
+        factors = np.concatenate([factors, across[None] / np.sqrt(max(left[pivot], 1e-12))])
+        left = np.maximum(left - factors[-1] ** 2, 0.0)
+        if index >= len(known):
+            chosen.append(pivot - len(known))
     return candidates[chosen]
 
 

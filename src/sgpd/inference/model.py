@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike
 
 from sgpd.arrays import Key
 from sgpd.checks import CheckReport, Claim, judge, measure, preserved, require_compatible
+from sgpd.data import Windows
 from sgpd.fields import Field
 from sgpd.gp.features import Spread
-from sgpd.inference.forecast import STEP_SLACK, Forecast, Schedule, Starts, require_usable, roll_paths
-from sgpd.inference.posterior import Features, FieldPosterior, sample_frequencies, sample_normals
+from sgpd.inference.forecast import STEP_SLACK, Forecast, Rolled, Schedule, require_usable, roll_paths
+from sgpd.inference.joint import Joint, Unknowns
+from sgpd.inference.posterior import Features, FieldPosterior
 from sgpd.integrators import Integrator
 from sgpd.integrators import get as get_integrator
 from sgpd.outcome import SgpdWarning
@@ -25,19 +27,36 @@ CHECK_PATHS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class RunEnds:
-    """Where a recorded run starts and ends, as the fit sees it.
+class Pieces:
+    """Where the fit starts a rollout, and how it goes on from there: w pieces of recorded runs, padded to n rows."""
 
-    The end is reached from the start of the run's last window by `lead` steps of the same drawn field, so that field
-    and state stay jointly distributed.
-    """
+    run: np.ndarray  # (w,)
+    row: np.ndarray  # (w,), at which row of its run a piece starts
+    times: np.ndarray  # (w, n)
+    steps: np.ndarray  # (w, n-1, m), 0 where there is none
 
-    first_mean: np.ndarray
-    first_std: np.ndarray
-    last_mean: np.ndarray
-    last_std: np.ndarray
-    lead: np.ndarray
-    last_time: float
+    @classmethod
+    def of(cls, cut: Windows, chosen: np.ndarray | None = None) -> "Pieces":
+        """Those of a fit's windows, or some of them."""
+        cut = cut if chosen is None else cut.take(chosen)
+        return cls(cut.run, cut.row, cut.times, cut.steps)
+
+    def of_run(self, run: int) -> np.ndarray:
+        """The indices of a run's pieces, first to last; runs count from the end where negative."""
+        runs = np.unique(self.run)
+        if not -len(runs) <= run < len(runs):
+            raise ValueError(f"There is no run {run}: the model knows {len(runs)}, from 0 to {len(runs) - 1}.")
+        found = np.flatnonzero(self.run == runs[run])
+        return found[np.argsort(self.row[found])]
+
+    def length(self, piece: int) -> int:
+        """Rows that are not padding."""
+        return 1 + int(np.count_nonzero(self.steps[piece, :, 0]))
+
+    def lead(self, piece: int) -> np.ndarray:
+        """The steps from a piece's start to its end."""
+        steps = self.steps[piece].reshape(-1)
+        return steps[steps > 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +69,14 @@ class Model:
     noise: np.ndarray  # standard deviation of the observations, by channel
     names: tuple[str, ...]
     units: tuple[str, ...]
-    runs: tuple[RunEnds, ...]
-    objective: str  # what was maximised: "lower bound" or "composite likelihood"
+    joint: Joint  # over all inducing values and the starts of all pieces
+    pieces: Pieces
+    objective: str  # what was maximised: "evidence", "lower bound" or "composite likelihood"
     features: int = 256
     spread: Spread = "quasi"
     history: list[dict] = field(default_factory=list, repr=False)
+    facts: dict = field(default_factory=dict, repr=False)  # numbers about the fit
+    notes: tuple[str, ...] = ()  # the same in words, with what to look at
 
     @property
     def dimension(self) -> int:
@@ -68,21 +90,19 @@ class Model:
 
     def mean(self) -> Field:
         """The best estimate of the field."""
-        return self.posterior.mean()
+        return self.posterior.field(self.posterior.unravel(self.joint.mean))
 
     def draw(self, seed: int = 0) -> Field:
         """One field from the posterior: a function to call, the same one however often."""
-        normals, features, _ = self._randomness(seed, 1)
-        first = lambda tree: jax.tree.map(lambda leaf: leaf[0], tree)
-        return _drawn(self.posterior, first(normals), Features(features.frequencies, first(features.weights)))
+        return jax.tree.map(lambda leaf: leaf[0], self.draws(1, seed))
 
     def draws(self, paths: int, seed: int = 0) -> Field:
         """Several fields, stacked along a leading axis: those behind the paths of `predict` with the same arguments.
 
         Call them under `equinox.filter_vmap`.
         """
-        normals, features, _ = self._randomness(seed, paths)
-        return _drawn_stack(self.posterior, normals, features)
+        drawn, features = self._drawn(seed, paths)
+        return _fields(self.posterior, drawn.u, features)
 
     def predict(
         self,
@@ -108,17 +128,49 @@ class Model:
         - `integrator`: another method, or "adaptive" for step-size control; the trained one by default.
         - `paths`, `seed`: how many fields to draw, and which.
         """
-        starts, origin = self._starts(x0, run)
+        drawn, features = self._drawn(seed, paths)
+        best, drawn, piece = self._from(x0, run, self.joint.best, drawn)
+        lead, origin = (np.zeros(0), 0.0) if x0 is not None else (self.pieces.lead(piece), self.pieces.times[piece, -1])
         at = _times(duration, times, self.step if step is None else step, origin)
         schedule = Schedule.through(at, self.step if step is None else step)
         ahead = self._ahead(integrator, schedule)
-        normals, features, start_normals = self._randomness(seed, paths)
-        best, drawn = roll_paths(
-            self.posterior, starts, self.integrator, ahead, jnp.asarray(at), schedule, normals, features, start_normals
+        if self.joint.stored is not None and paths > int(self.joint.stored.usable.sum()):
+            _warn_repeated(paths, int(self.joint.stored.usable.sum()))
+        one = lambda unknowns: Unknowns(unknowns.u, unknowns.starts[..., piece, :])
+        rolled = roll_paths(
+            self.posterior, one(best), one(drawn), features, self.integrator, ahead, jnp.asarray(lead), at, schedule
         )
+        return self._forecast(at, *rolled)
+
+    def smooth(self, *, run: int = -1, paths: int = 64, seed: int = 0) -> Forecast:
+        """The recording as the model sees it: the states of one run, with bands, consistent with the structure."""
+        drawn, features = self._drawn(seed, paths)
+        index = self.pieces.of_run(run)
+        times, parts = [], []
+        for piece in map(int, index):
+            rows = self.pieces.length(piece)
+            one = lambda unknowns, piece=piece: Unknowns(unknowns.u, unknowns.starts[..., piece, :])
+            schedule = Schedule(self.pieces.steps[piece].reshape(-1), self.pieces.steps.shape[2])
+            rolled = roll_paths(
+                self.posterior,
+                one(self.joint.best),
+                one(drawn),
+                features,
+                self.integrator,
+                self.integrator,
+                jnp.zeros(0),
+                self.pieces.times[piece],
+                schedule,
+            )
+            times.append(self.pieces.times[piece, :rows])
+            parts.append([Rolled(each.states[..., :rows, :], each.ok, each.residual) for each in rolled])
+        joined = [Rolled.joined([part[k] for part in parts]) for k in range(2)]
+        return self._forecast(np.concatenate(times), *joined)
+
+    def _forecast(self, times: np.ndarray, best: Rolled, drawn: Rolled) -> Forecast:
         ok, residual = np.asarray(drawn.ok), np.asarray(drawn.residual)
         require_usable(ok, residual)
-        return Forecast(at, np.asarray(drawn.states), np.asarray(best.states), ok, residual, self.names, self.units)
+        return Forecast(times, np.asarray(drawn.states), np.asarray(best.states), ok, residual, self.names, self.units)
 
     def check(self, duration: float | None = None, *, paths: int = CHECK_PATHS, seed: int = 0) -> CheckReport:
         """Measure every claim of this structure and integrator on drawn fields, from the starts of the recorded runs.
@@ -126,11 +178,10 @@ class Model:
         The duration is that of 400 steps unless given.
         """
         steps = 400 if duration is None else max(round(duration / self.step), 1)
-        normals, features, start_normals = self._randomness(seed, paths)
-        means = np.stack([run.first_mean for run in self.runs])[np.arange(paths) % len(self.runs)]
-        stds = np.stack([run.first_std for run in self.runs])[np.arange(paths) % len(self.runs)]
-        starts = jnp.asarray(means) + jnp.asarray(stds) * start_normals
-        found = _measured(self.posterior, self.integrator, self.step, steps, normals, features, starts)
+        drawn, features = self._drawn(seed, paths)
+        first = np.array([self.pieces.of_run(run)[0] for run in range(len(np.unique(self.pieces.run)))])
+        starts = drawn.starts[np.arange(paths), first[np.arange(paths) % len(first)]]
+        found = _measured(self.posterior, self.integrator, self.step, steps, drawn.u, features, starts)
         return judge(found, self.preserves, self.integrator.implicit)
 
     def save(self, path: str | Path):
@@ -143,23 +194,30 @@ class Model:
         pair = f"{self.posterior.structure.name} + {self.integrator.name}"
         return f"Model({pair}, state ({', '.join(self.names)}), step {self.step:g})"
 
-    def _randomness(self, seed: int, paths: int):
+    def _drawn(self, seed: int, paths: int) -> tuple[Unknowns, Features]:
         """Everything random about a number of drawn fields and their starts."""
-        return _randomness(self.posterior, self.features, self.spread, paths, jr.key(seed))
+        return _drawn(self.posterior, self.joint, self.features, self.spread, paths, jr.key(seed))
 
-    def _starts(self, x0: ArrayLike | None, run: int) -> tuple[Starts, float]:
+    def _from(self, x0: ArrayLike | None, run: int, best: Unknowns, drawn: Unknowns) -> tuple[Unknowns, Unknowns, int]:
+        """Best values and draws for a forecast, with its starts, and the piece at which they stand.
+
+        A given state that may be the true start of a recorded run is taken for it, and the field learns from it.
+        """
         if x0 is None:
-            ends = self.runs[run]
-            return Starts(
-                jnp.asarray(ends.last_mean), jnp.asarray(ends.last_std), jnp.asarray(ends.lead)
-            ), ends.last_time
+            return best, drawn, int(self.pieces.of_run(run)[-1])
         state = np.asarray(x0, float)
         if state.shape != (self.dimension,) or not np.isfinite(state).all():
             raise ValueError(
                 f"x0 must be {self.dimension} finite numbers ({', '.join(self.names)}), got {x0!r}; "
                 "leave it out to go on from the end of the recording."
             )
-        return Starts(jnp.asarray(state), jnp.zeros(self.dimension), jnp.zeros(0)), 0.0
+        state = jnp.asarray(state)
+        for piece in np.flatnonzero(self.pieces.row == 0):
+            if self.joint.expects(int(piece), state):
+                best, drawn = (self.joint.given(int(piece), state, each) for each in (best, drawn))
+                break
+        pin = lambda each: Unknowns(each.u, jnp.broadcast_to(state, each.starts.shape))
+        return pin(best), pin(drawn), 0
 
     def _ahead(self, integrator: str | Integrator | None, schedule: Schedule) -> Integrator | None:
         """The method of the forecast (None: adaptive), with a warning where the field was trained with another."""
@@ -203,34 +261,35 @@ def _times(duration, times, step: float, origin: float) -> np.ndarray:
     return at
 
 
-@eqx.filter_jit
-def _randomness(posterior: FieldPosterior, count: int, spread: Spread, paths: int, key: Key):
-    k_frequencies, k_paths, k_starts = jr.split(key, 3)
-    frequencies = sample_frequencies(k_frequencies, posterior, count, spread)
-    normals, weights = sample_normals(k_paths, posterior, count, (paths,))
-    return normals, Features(frequencies, weights), jr.normal(k_starts, (paths, posterior.dimension))
+def _warn_repeated(paths: int, stored: int):
+    warnings.warn(
+        f"The posterior is not Gaussian and is kept as {stored} draws, so {paths} paths repeat some of "
+        "them; fit with Laplace(stored=...) for more.",
+        SgpdWarning,
+        stacklevel=3,
+    )
 
 
 @eqx.filter_jit
-def _drawn(posterior: FieldPosterior, normals, features: Features) -> Field:
-    return posterior.draw(normals, features)
+def _drawn(posterior: FieldPosterior, joint: Joint, count: int, spread: Spread, paths: int, key: Key):
+    return joint.draw(key, paths, posterior, count, spread)
 
 
 @eqx.filter_jit
-def _drawn_stack(posterior: FieldPosterior, normals, features: Features) -> Field:
-    one = lambda values, weights: posterior.draw(values, Features(features.frequencies, weights))
-    return eqx.filter_vmap(one)(normals, features.weights)
+def _fields(posterior: FieldPosterior, u, features: Features) -> Field:
+    one = lambda u, weights: posterior.field(posterior.unravel(u), Features(features.frequencies, weights))
+    return eqx.filter_vmap(one)(u, features.weights)
 
 
 @eqx.filter_jit
-def _measured(posterior: FieldPosterior, integrator: Integrator, h: float, steps: int, normals, features, starts):
+def _measured(posterior: FieldPosterior, integrator: Integrator, h: float, steps: int, u, features, starts):
     invariant = posterior.structure.traits(posterior.dimension).invariant
 
     def one(drawn):
-        values, weights, x0 = drawn
-        field = posterior.draw(values, Features(features.frequencies, weights))
+        u, weights, x0 = drawn
+        field = posterior.field(posterior.unravel(u), Features(features.frequencies, weights))
         return measure(
             field, integrator, x0, jnp.asarray(h), steps, None if invariant is None else jnp.asarray(invariant)
         )
 
-    return jax.lax.map(one, (normals, features.weights, starts), batch_size=CHECK_PATHS)
+    return jax.lax.map(one, (u, features.weights, starts), batch_size=CHECK_PATHS)

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 from jaxtyping import Array, Float
 
 from sgpd.arrays import Key, Scalar
@@ -15,6 +16,7 @@ from sgpd.gp import (
     JITTER,
     FramedGaussian,
     Kernel,
+    Path,
     ValueGaussian,
     WhitenedGaussian,
     draw_path,
@@ -23,6 +25,9 @@ from sgpd.gp import (
 )
 from sgpd.gp.features import Spread
 from sgpd.structures import Structure
+
+# One array a group of latents.
+Whitened = tuple[Float[Array, "count m"], ...]
 
 
 class LatentGroup(eqx.Module):
@@ -85,20 +90,38 @@ class FieldPosterior(eqx.Module):
         """The field with every inducing value at its mean: the best estimate."""
         return self.field(tuple(q.mean for q in self.whitened))
 
-    def field(self, whitened: tuple[Float[Array, "count m"], ...], features: Features | None = None) -> Field:
+    def field(self, whitened: Whitened, features: Features | None = None) -> Field:
         """The field through given whitened inducing values; without features, the mean of all such fields."""
+        return self.structure.field(self.paths(whitened, features), self.dimension)
+
+    def paths(self, whitened: Whitened, features: Features | None = None) -> list[Path]:
+        """The latents through given whitened inducing values, one stack a group."""
         if features is None:
-            paths = [
+            return [
                 jax.vmap(partial(mean_path, jitter=g.jitter))(g.kernel, g.inducing, u)
                 for g, u in zip(self.groups, whitened, strict=True)
             ]
-        else:
-            parts = zip(self.groups, whitened, features.frequencies, features.weights, strict=True)
-            paths = [
-                jax.vmap(partial(draw_path, jitter=g.jitter), in_axes=(0, 0, 0, None, 0))(g.kernel, g.inducing, u, w, b)
-                for g, u, w, b in parts
-            ]
-        return self.structure.field(paths, self.dimension)
+        parts = zip(self.groups, whitened, features.frequencies, features.weights, strict=True)
+        return [
+            jax.vmap(partial(draw_path, jitter=g.jitter), in_axes=(0, 0, 0, None, 0))(g.kernel, g.inducing, u, w, b)
+            for g, u, w, b in parts
+        ]
+
+    def design(self, states: Float[Array, "n d"]) -> Float[Array, "n d p"]:
+        """∂f(xₙ)/∂u: the field is linear in its whitened inducing values."""
+        zero = jnp.zeros(sum(g.scaled_locations[..., 0].size for g in self.groups))
+        return jax.jacfwd(lambda u: jax.vmap(self.field(self.unravel(u)))(states))(zero)
+
+    def unravel(self, flat: Float[Array, " p"]) -> Whitened:
+        """All whitened values in one vector, taken apart by group."""
+        shapes = [g.scaled_locations.shape[:2] for g in self.groups]
+        ends = np.cumsum([count * m for count, m in shapes])
+        return tuple(part.reshape(shape) for part, shape in zip(jnp.split(flat, ends[:-1]), shapes, strict=True))
+
+    @property
+    def flat_mean(self) -> Float[Array, " p"]:
+        """The means of all whitened values, in one vector."""
+        return jnp.concatenate([q.mean.reshape(-1) for q in self.whitened])
 
 
 def sample_frequencies(key: Key, posterior: FieldPosterior, count: int, spread: Spread) -> tuple[Array, ...]:
@@ -122,3 +145,13 @@ def sample_normals(key: Key, posterior: FieldPosterior, count: int, batch: tuple
         for k, shape in zip(jr.split(k_weights, len(shapes)), shapes, strict=True)
     )
     return values, weights
+
+
+def sample_features(key: Key, posterior: FieldPosterior, count: int, spread: Spread, paths: int) -> Features:
+    """Random features of so many draws: frequencies that they share, and weights of their own."""
+    k_frequencies, k_weights = jr.split(key)
+    keys = jr.split(k_weights, len(posterior.groups))
+    weights = tuple(
+        jr.normal(k, (paths, g.scale.shape[0], 2, count)) for k, g in zip(keys, posterior.groups, strict=True)
+    )
+    return Features(sample_frequencies(k_frequencies, posterior, count, spread), weights)

@@ -15,11 +15,11 @@ from sgpd.gp import FramedGaussian, Kernel, SquaredExponential
 from sgpd.gp.features import Spread
 from sgpd.inference.bound import Observations, Parameters, Starts
 from sgpd.inference.initial import noise_std, smooth_run
+from sgpd.inference.linear import REACH, Recording
 from sgpd.inference.posterior import FieldPosterior
-from sgpd.inference.shooting import Recording, shoot
+from sgpd.inference.shooting import shoot
 from sgpd.integrators import Integrator
 
-PRIOR_WIDTH = 3.0  # standard deviation of the prior of starts, in those of the data
 BATCH = 32
 WINDOW = 50
 SHOOTING = (10, 30)  # rows between restarts, before the whole recording
@@ -89,21 +89,21 @@ def prepare(
     """The data cut into windows, and the parameters to start from."""
     longest = max(map(len, data.runs))
     pieces = windows(data, longest)
-    pinned = _pinned(pieces, x0)
-    rows = _smoothed_rows(data, pieces, pinned)
+    pinned = pinned_starts(pieces, x0)
+    rows = smoothed_rows(data, pieces, pinned)
     noise = noise_std(data) if settings.noise is None else np.asarray(settings.noise, float)
     if settings.shooting:
         guess = guess.plain()
         lengths = [n for n in SHOOTING if n < longest] + [longest]
-        shot = shoot(guess, integrator, Recording.of(pieces, pinned), rows, noise, lengths)
+        shot = shoot(guess, integrator, Recording.of(data, pieces, pinned), rows, noise, lengths)
         framed = tuple(FramedGaussian.around(q.plain()) for q in shot.posterior.whitened)
         guess, rows = eqx.tree_at(lambda q: q.values, guess, framed), shot.rows
         noise = shot.noise if settings.noise is None else noise
 
     cut = windows(data, min(settings.window or WINDOW, longest), settings.stride, start_observed=x0 == "observed")
-    starts = _starts(data, cut, _pinned(cut, x0), pieces, rows, noise)
+    starts = _starts(data, cut, pinned_starts(cut, x0), pieces, rows, noise)
     problem = Problem(
-        observations=_observations(cut, _pinned(cut, x0)),
+        observations=_observations(cut, pinned_starts(cut, x0)),
         whole=_observations(pieces, pinned),
         whole_starts=jnp.asarray(rows[:, 0]),
         integrator=integrator,
@@ -123,7 +123,7 @@ def side_by_side(prepared: Sequence[tuple[Problem, Parameters]]) -> tuple[Proble
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *prepared)
 
 
-def _pinned(cut: Windows, x0: str) -> np.ndarray:
+def pinned_starts(cut: Windows, x0: str) -> np.ndarray:
     """Which windows start at a state that is taken as exact."""
     pinned = np.full(len(cut), x0 == "observed") | ((cut.row == 0) & (x0 == "known"))
     if x0 == "known" and not cut.observed[pinned, 0].all():
@@ -131,7 +131,7 @@ def _pinned(cut: Windows, x0: str) -> np.ndarray:
     return pinned & cut.observed[:, 0].all(axis=1)
 
 
-def _smoothed_rows(data: Trajectories, pieces: Windows, pinned: np.ndarray) -> np.ndarray:
+def smoothed_rows(data: Trajectories, pieces: Windows, pinned: np.ndarray) -> np.ndarray:
     """The recording as splines see it, piece by piece, with exact starts where they are known."""
     rows = np.empty(pieces.states.shape)
     for run in range(len(data.runs)):
@@ -164,7 +164,7 @@ def _starts(
         scale=jnp.asarray(noise),
         free=jnp.asarray(~pinned),
         prior_mean=jnp.asarray(data.center),
-        prior_std=jnp.asarray(PRIOR_WIDTH * spread),
+        prior_std=jnp.asarray(REACH * spread),
         offset=jnp.zeros(anchor.shape),
         log_std=jnp.full(anchor.shape, np.log(0.3)),
     )

@@ -10,7 +10,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import save as to_bytes
 
 from sgpd.gp import Matern32, Matern52, SquaredExponential, WhitenedGaussian
-from sgpd.inference.model import Model, RunEnds
+from sgpd.inference.joint import Joint, Stored, Unknowns
+from sgpd.inference.model import Model, Pieces
 from sgpd.inference.posterior import FieldPosterior, LatentGroup
 from sgpd.integrators import (
     Integrator,
@@ -27,10 +28,12 @@ from sgpd.structures import Structure
 from sgpd.structures import get as get_structure
 from sgpd.structures import names as structure_names
 
-FORMAT = "sgpd.model/1"
+FORMAT = "sgpd.model/2"
 _KERNELS = {kernel.__name__: kernel for kernel in (SquaredExponential, Matern32, Matern52)}
 
-_RUN_ARRAYS = ("first_mean", "first_std", "last_mean", "last_std", "lead")
+_JOINT_ARRAYS = ("mean", "root", "starts", "gain", "start_root")
+_STORED_ARRAYS = ("u", "starts", "usable", "seed")
+_PIECE_ARRAYS = ("run", "row", "times", "steps")
 
 
 def save_model(model: Model, path: str | Path):
@@ -80,11 +83,12 @@ def _header(model: Model) -> dict:
         "step": model.step,
         "names": model.names,
         "units": model.units,
-        "last_times": [run.last_time for run in model.runs],
         "objective": model.objective,
         "features": model.features,
         "spread": model.spread,
         "history": model.history,
+        "facts": model.facts,
+        "notes": model.notes,
     }
 
 
@@ -99,9 +103,13 @@ def _arrays(model: Model) -> dict[str, np.ndarray]:
             f"latents.{index}.mean": q.mean,
             f"latents.{index}.raw_root": q.plain().raw_root,
         }
-    for index, run in enumerate(model.runs):
-        arrays |= {f"runs.{index}.{name}": getattr(run, name) for name in _RUN_ARRAYS}
-    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    arrays |= {f"joint.{name}": getattr(model.joint, name) for name in _JOINT_ARRAYS}
+    if model.joint.stored is not None:
+        stored = model.joint.stored
+        pairs = zip(_STORED_ARRAYS, (*stored.unknowns, stored.usable, stored.seed), strict=True)
+        arrays |= {f"stored.{name}": np.asarray(array) for name, array in pairs}
+    arrays |= {f"pieces.{name}": getattr(model.pieces, name) for name in _PIECE_ARRAYS}
+    return {name: np.array(array, order="C") for name, array in arrays.items()}
 
 
 def _model(header: dict, arrays: dict[str, np.ndarray]) -> Model:
@@ -112,10 +120,12 @@ def _model(header: dict, arrays: dict[str, np.ndarray]) -> Model:
         groups.append(LatentGroup(kernel, part("scaled_locations"), part("scale"), jitter))
         values.append(WhitenedGaussian(part("mean"), part("raw_root")))
     structure = get_structure(header["structure"].pop("name"), **header["structure"])
-    runs = [
-        RunEnds(*(arrays[f"runs.{index}.{name}"] for name in _RUN_ARRAYS), last_time=time)
-        for index, time in enumerate(header["last_times"])
-    ]
+    mean, root, starts, gain, start_root = (jnp.asarray(arrays[f"joint.{name}"]) for name in _JOINT_ARRAYS)
+    stored = None
+    if "stored.u" in arrays:
+        u, own_starts, usable, seed = (jnp.asarray(arrays[f"stored.{name}"]) for name in _STORED_ARRAYS)
+        stored = Stored(Unknowns(u, own_starts), usable, seed)
+    joint = Joint(mean, root, starts, gain, start_root, stored)
     return Model(
         posterior=FieldPosterior(structure, header["dimension"], tuple(groups), tuple(values)),
         integrator=_method(header["integrator"]),
@@ -123,11 +133,14 @@ def _model(header: dict, arrays: dict[str, np.ndarray]) -> Model:
         noise=arrays["noise"],
         names=tuple(header["names"]),
         units=tuple(header["units"]),
-        runs=tuple(runs),
+        joint=joint,
+        pieces=Pieces(*(arrays[f"pieces.{name}"] for name in _PIECE_ARRAYS)),
         objective=header["objective"],
         features=header["features"],
         spread=header["spread"],
         history=header["history"],
+        facts=header["facts"],
+        notes=tuple(header["notes"]),
     )
 
 

@@ -9,6 +9,8 @@ from sgpd.integrators.methods import Integrator as Integrator
 from sgpd.integrators.methods import PartitionedRungeKutta as PartitionedRungeKutta
 from sgpd.integrators.methods import RungeKutta as RungeKutta
 from sgpd.integrators.methods import SplitStep as SplitStep
+from sgpd.integrators.response import Response as Response
+from sgpd.integrators.response import respond as respond
 from sgpd.integrators.rollout import Rollout as Rollout
 from sgpd.integrators.rollout import rollout as rollout
 from sgpd.integrators.tableau import PartitionedTableau as PartitionedTableau

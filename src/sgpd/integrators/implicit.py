@@ -73,7 +73,7 @@ def solve_stages(
     f, parameters = jax.closure_convert(lambda y: field(y), x)  # a field that is a pytree has no hash
     frozen = jax.lax.stop_gradient((parameters, x, h))
     found = _iterate(f, *frozen, a, newton)
-    stages, matrix = checkpoint_name((found.stages, _newton_matrix(found.jacobian, frozen[2], a)), SAVED_FOR_BACKWARD)
+    stages, matrix = checkpoint_name((found.stages, newton_matrix(found.jacobian, frozen[2], a)), SAVED_FOR_BACKWARD)
 
     residual = _residual(lambda y: f(y, *parameters), x, h, a, stages)
     solution = stages - _solve(matrix, residual)
@@ -89,7 +89,7 @@ def _points(x: State, h: Scalar, a: Float[Array, "s s d"], g: Stages) -> Stages:
     return x[None, :] + h * jnp.einsum("ijk,jk->ik", a, g)
 
 
-def _newton_matrix(jacobian: Float[Array, "s d d"], h: Scalar, a: Float[Array, "s s d"]) -> Float[Array, "sd sd"]:
+def newton_matrix(jacobian: Float[Array, "s d d"], h: Scalar, a: Float[Array, "s s d"]) -> Float[Array, "sd sd"]:
     """M = ∂r/∂g, with blocks  δᵢⱼ I - h Jᵢ diag(aᵢⱼ)."""
     s, d = jacobian.shape[:2]
     blocks = jnp.einsum("ikl,ijl->ikjl", jacobian, a)
@@ -106,7 +106,7 @@ def _iterate(f, parameters, x: State, h: Scalar, a: Float[Array, "s s d"], newto
     def evaluate(g: Stages, previous_error: Scalar, count: Int[Array, ""]) -> _Iterate:
         value, jacobian = jax.vmap(lambda y: linearise(field, y))(_points(x, h, a, g))
         residual = g - value
-        correction = _solve(_newton_matrix(jacobian, h, a), residual)
+        correction = _solve(newton_matrix(jacobian, h, a), residual)
         tiny = jnp.finfo(x.dtype).tiny
         error = jnp.abs(h * correction).max() / (jnp.abs(x).max() + jnp.abs(h * g).max() + tiny)
         return _Iterate(g, residual, correction, jacobian, error, previous_error, count)

@@ -66,12 +66,17 @@ class RungeKutta(Integrator):
     tableau: Tableau
     newton: Newton = field(default_factory=Newton)
 
+    def coefficients(self, dimension: int) -> tuple[np.ndarray, np.ndarray]:
+        """a (s, s, d) and b (s, d), by coordinate."""
+        ones = np.ones(dimension)
+        return self.tableau.a[:, :, None] * ones, self.tableau.b[:, None] * ones
+
     def advance(self, field: Field, x: State, h: Scalar) -> tuple[State, StepInfo]:
         """One step, to be called inside a compiled function."""
         if self.implicit:
-            a = np.broadcast_to(self.tableau.a[:, :, None], (*self.tableau.a.shape, x.shape[0]))
+            a, b = self.coefficients(x.shape[0])
             stages, info = solve_stages(field, x, h, jnp.asarray(a), self.newton)
-            return x + h * (jnp.asarray(self.tableau.b) @ stages), info
+            return x + h * (jnp.asarray(b) * stages).sum(axis=0), info
         stages = []
         for row in self.tableau.a:
             stages.append(field(x + h * _combination(row, stages)))
@@ -85,12 +90,17 @@ class PartitionedRungeKutta(Integrator):
     tableau: PartitionedTableau
     newton: Newton = field(default_factory=Newton)
 
-    def advance(self, field: Field, x: State, h: Scalar) -> tuple[State, StepInfo]:
-        """One step, to be called inside a compiled function."""
-        n = halves(x)[0].shape[0]
+    def coefficients(self, dimension: int) -> tuple[np.ndarray, np.ndarray]:
+        """a (s, s, d) and b (s, d), by coordinate: those of momenta first."""
+        n = halves(jnp.empty(dimension))[0].shape[0]
         pair = self.tableau.p, self.tableau.q
         a = np.concatenate([np.repeat(t.a[:, :, None], n, axis=2) for t in pair], axis=2)
         b = np.concatenate([np.repeat(t.b[:, None], n, axis=1) for t in pair], axis=1)
+        return a, b
+
+    def advance(self, field: Field, x: State, h: Scalar) -> tuple[State, StepInfo]:
+        """One step, to be called inside a compiled function."""
+        a, b = self.coefficients(x.shape[0])
         stages, info = solve_stages(field, x, h, jnp.asarray(a), self.newton)
         return x + h * (jnp.asarray(b) * stages).sum(axis=0), info
 

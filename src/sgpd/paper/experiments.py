@@ -12,12 +12,14 @@ import numpy as np
 import sgpd
 from sgpd import Model, Trajectories
 from sgpd.paper.hnn import DIFFERENCES, roll, train_networks
+from sgpd.paper.measuring import PATHS as BAND_PATHS
 from sgpd.paper.measuring import l2_error, measure_model, measure_paths
 from sgpd.paper.published import L2_ERRORS
 from sgpd.paper.results import Result
 from sgpd.paper.settings import PATHS, SETTINGS, WINDOWS, Setting
 from sgpd.paper.training import Progress, train_models
 from sgpd.paper.truths import noisy_start, record, solve, truth_of
+from sgpd.structures import Hamiltonian, QuadraticInvariant, Separable
 from sgpd.systems import System
 
 # The Heun experiment: other steps than the trained one, and an adaptive solver (None).
@@ -28,8 +30,18 @@ HEUN_STEPS = (0.1, 0.05, 0.005, None)
 NETWORK_STEPS = {"pendulum": 2000, "two-body": 10_000, "non-separable": 2000}
 NETWORK_DECAY = {"pendulum": 1e-4, "two-body": 0.0, "non-separable": 1e-4}
 
+# What a user would choose for each system and nothing else: the default fit, told that the first state is exact.
+DEFAULTS = {
+    "pendulum": Separable(),
+    "two-body": Separable(),
+    "non-separable": Hamiltonian(),
+    "rigid-body": QuadraticInvariant(form="lie-poisson"),
+}
+
 QUICK = 8  # a quick run shortens trainings to an eighth, where they take at least ...
 LONG = 40  # ... so many epochs
+QUICK_FEATURES = 256  # at most, in a quick run
+QUICK_PATHS = 16  # behind its bands
 EMPTY = dict.fromkeys(
     ("l2", "energy_error", "energy_std", "det_error", "symplectic_defect", "invariant_error", "coverage95")
 )
@@ -40,7 +52,7 @@ class Experiment:
     """One training of `method` on `system` for some seeds at once; `heun` is the SGPD of the Heun experiment."""
 
     system_name: str
-    method: str  # sgpd, euler, hnn or heun
+    method: str  # sgpd, default, euler, hnn or heun
     truth: str
     quick: bool
 
@@ -80,14 +92,15 @@ class Experiment:
     @property
     def settings(self) -> str:
         """A digest of all that the numbers depend on, besides the seed: results of other settings are not reused."""
-        setting = _setting(self) if self.method != "hnn" else NETWORK_STEPS
+        own = {"hnn": NETWORK_STEPS, "default": DEFAULTS[self.system_name]}
+        setting = own.get(self.method) or _setting(self)
         facts = (sgpd.__version__, self, setting, WINDOWS[self.system_name], PATHS)
         return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 
 def experiments(tasks: Sequence[str], methods: Sequence[str], truth: str, quick: bool) -> list[Experiment]:
     """All trainings that the rows of these tasks and methods need."""
-    pairs = [(name, method) for name in sgpd.systems.names() for method in ("sgpd", "euler", "hnn")]
+    pairs = [(name, method) for name in sgpd.systems.names() for method in ("sgpd", "default", "euler", "hnn")]
     pairs = [pair for pair in pairs if pair != ("rigid-body", "hnn")]  # a network needs pairs of p and q
     every = [Experiment(*pair, truth, quick) for pair in [*pairs, *((name, "heun") for name in HEUN_SYSTEMS)]]
     return [e for e in every if any(wanted(row, tasks, methods) for row in e.rows)]
@@ -118,6 +131,8 @@ def run(experiment: Experiment, seeds: Sequence[int], progress: Progress | None 
 
 def _setting(experiment: Experiment) -> Setting:
     setting = SETTINGS[experiment.key]
+    if experiment.quick:
+        setting = dataclasses.replace(setting, features=min(setting.features, QUICK_FEATURES))
     if not experiment.quick or setting.epochs < LONG:
         return setting
     shorter = lambda epochs: -(-epochs // QUICK)
@@ -130,6 +145,14 @@ def _setting(experiment: Experiment) -> Setting:
 def _models(
     experiment: Experiment, recordings: Sequence[Trajectories], seeds: Sequence[int], progress: Progress | None
 ) -> list[Model]:
+    if experiment.method == "default":
+        structure = DEFAULTS[experiment.system_name]
+        models = []
+        for index, (recording, seed) in enumerate(zip(recordings, seeds, strict=True)):
+            models.append(sgpd.fit(recording, structure, x0="known", seed=seed))
+            if progress is not None:
+                progress(index + 1, len(seeds))
+        return models
     windows = WINDOWS[experiment.system_name]
     return train_models(experiment.system, _setting(experiment), windows, recordings, seeds, progress)
 
@@ -139,7 +162,8 @@ def _measured(experiment: Experiment, model: Model, seed: int, truth: np.ndarray
     noisy = noisy_start(experiment.system, seed)
     how = [_how(row, model) for row in experiment.rows]
     features = f"{model.features} {'Sobol' if model.spread == 'quasi' else model.spread}"
-    found = [measure_model(model, experiment.system, truth, noisy, seed, **each) for each in how]
+    paths = QUICK_PATHS if experiment.quick else BAND_PATHS
+    found = [measure_model(model, experiment.system, truth, noisy, seed, paths, **each) for each in how]
     return [(numbers | {"features": features}, curves) for numbers, curves in found]
 
 

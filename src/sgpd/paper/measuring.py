@@ -22,18 +22,18 @@ Rows = Float[np.ndarray, "n d"]
 
 
 def measure_model(
-    model: Model, system: System, truth: Rows, noisy: np.ndarray, seed: int, **how
+    model: Model, system: System, truth: Rows, noisy: np.ndarray, seed: int, paths: int = PATHS, **how
 ) -> tuple[dict, dict[str, np.ndarray]]:
     """Numbers and curves of a model's rollouts over the horizon; `how` (another step or method) goes to `predict`."""
     times = system.step * np.arange(len(truth))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SgpdWarning)  # failed paths are counted, and other steps are what was asked for
         try:
-            forecast = model.predict(system.x0, times=times, paths=PATHS, seed=seed, **how)
+            forecast = model.predict(system.x0, times=times, paths=paths, seed=seed, **how)
         except NumericalFailure as failure:
-            return {"failure": str(failure), "paths": PATHS, "failed_paths": PATHS}, {}
+            return {"failure": str(failure), "paths": paths, "failed_paths": paths}, {}
         noisy_l2 = _noisy_l2(model, noisy, times, truth, seed, how)
-    counted = {"paths": PATHS, "failed_paths": int((~forecast.ok).sum())}
+    counted = {"paths": paths, "failed_paths": int((~forecast.ok).sum())}
     usable = forecast.ok[:DRAWS]
     if not usable.any():
         return counted | {"failure": f"All of the first {DRAWS} rollouts, the paper's, failed."}, {}
@@ -46,7 +46,7 @@ def measure_model(
         "invariant_error": invariant_error(system, forecast.paths[forecast.ok]),
     }
     if not how:
-        determinant, defect = steps_along(model, forecast.paths[:DRAWS], seed)
+        determinant, defect = steps_along(model, forecast.paths[:DRAWS], seed, paths)
         curves["determinant"] = determinant[usable]
         numbers["det_error"] = _number(np.abs(determinant[usable] - 1).max())
         numbers["symplectic_defect"] = None if model.dimension % 2 else _number(defect[usable].max())
@@ -95,10 +95,12 @@ def _changes(invariant: Callable, paths: np.ndarray) -> float:
     return float(np.abs(values - values[:, :1]).max())
 
 
-def steps_along(model: Model, paths: Float[np.ndarray, "k n d"], seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """det ψ' (k, n - 1) along the first rollouts, and how far the steps are from symplectic (0 in odd dimension)."""
-    fields = jax.tree.map(lambda leaf: leaf[: len(paths)] if eqx.is_array(leaf) else leaf, model.draws(PATHS, seed))
-    determinant, defect = _along(fields, model.integrator, model.step, jnp.asarray(paths[:, :-1]))
+def steps_along(
+    model: Model, rollouts: Float[np.ndarray, "k n d"], seed: int, paths: int = PATHS
+) -> tuple[np.ndarray, np.ndarray]:
+    """det ψ' (k, n - 1) along the first of so many paths, and how far the steps are from symplectic (0 in odd d)."""
+    fields = jax.tree.map(lambda leaf: leaf[: len(rollouts)] if eqx.is_array(leaf) else leaf, model.draws(paths, seed))
+    determinant, defect = _along(fields, model.integrator, model.step, jnp.asarray(rollouts[:, :-1]))
     return np.asarray(determinant), np.asarray(defect)
 
 

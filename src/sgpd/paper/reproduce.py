@@ -12,10 +12,11 @@ from sgpd.paper.experiments import Experiment, experiments, run, wanted
 from sgpd.paper.features import feature_sentences
 from sgpd.paper.page import write_page, write_tables
 from sgpd.paper.results import TASKS, Result, load_result, save_result
+from sgpd.paper.settings import SETTINGS
 from sgpd.paper.tables import About
 from sgpd.paper.truths import TRUTHS
 
-METHODS = ("sgpd", "euler", "hnn")
+METHODS = ("sgpd", "default", "euler", "hnn")
 
 
 @runtime_checkable
@@ -107,7 +108,7 @@ def _about(
         seeds=seeds,
         truth=truth,
         quick=quick,
-        features=feature_sentences([e.key for e in chosen if e.method != "hnn"]),
+        features=feature_sentences([e.key for e in chosen if e.key in SETTINGS]),
         seconds=0.0,
         notes=files("sgpd.paper").joinpath("NOTES.md").read_text(encoding="utf-8"),
     )

@@ -43,9 +43,9 @@ TASKS = MappingProxyType(
 METHODS = MappingProxyType(
     {
         "sgpd": Method("SGPD", "#0072B2", "-"),
+        "default": Method("SGPD (default fit)", "#CC79A7", (0, (6, 1.5, 1, 1.5))),
         "euler": Method("Euler", "#D55E00", (0, (5, 2))),
         "hnn": Method("HNN", "#009E73", (0, (1, 1.4))),
-        "default": Method("sgpd's default fit", "#CC79A7", (0, (6, 1.5, 1, 1.5))),
     }
 )
 

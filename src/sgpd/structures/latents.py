@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 import equinox as eqx
@@ -78,6 +78,16 @@ class Structure(ABC):
     def traits(self, dimension: int) -> Traits:
         """What holds of every field of this structure."""
 
+    # Two structures of the same kind and options are the same, so that compiled programs are shared between fits.
+    def __eq__(self, other) -> bool:
+        return type(self) is type(other) and self._options() == other._options()
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self._options()))
+
+    def _options(self) -> tuple:
+        return tuple(_hashable(getattr(self, option.name)) for option in fields(self))
+
     def field(self, paths: Sequence[Path], dimension: int) -> Field:
         """The field made of one stack of paths for each group."""
         groups = self.groups(dimension)
@@ -92,6 +102,16 @@ class Structure(ABC):
         for name in self.sees:
             if name not in known:
                 raise unknown_name("latent", name, known)
+
+
+def _hashable(option):
+    """An option as something that can be compared and hashed."""
+    if isinstance(option, Mapping):
+        return tuple(sorted((name, _hashable(value)) for name, value in option.items()))
+    if option is None or isinstance(option, str):
+        return option
+    array = np.asarray(option, float)
+    return array.shape, array.tobytes()
 
 
 def _composed(name: str, given, count: int, whole: np.ndarray) -> np.ndarray:

@@ -1,0 +1,178 @@
+"""The default fit on the paper's tasks: accuracy, calibration and time, over noise seeds, beside the other methods.
+
+    python benchmarks/default_fit.py [--seeds 1000-1019] [--out build/default-fit] [--only pendulum ...] [--others]
+
+Exact truth, the paper's sampling and noise. Every fit is kept as one line of JSON, so an interrupted run goes on where
+it stopped. The table is printed and written to OUT/table.md; docs/default-fit.md shows it. `--others` adds the paper's
+own scheme, the explicit-Euler GP with both engines and the HNN on the same recordings.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+
+import sgpd
+from sgpd.cli.compilation import keep_compiled_programs
+from sgpd.paper.experiments import Experiment, run
+from sgpd.paper.measuring import l2_error
+from sgpd.paper.truths import noisy_start, record, solve
+from sgpd.structures import Free, Hamiltonian, QuadraticInvariant, Separable
+
+RELATIVE = {"V": [[1, 0, -1, 0], [0, 1, 0, -1]]}  # the potential sees q1 - q2 alone
+# name: system, structure, integrator
+FITS = {
+    "pendulum": ("pendulum", Separable(), "auto"),
+    "two-body": ("two-body", Separable(), "auto"),
+    "two-body, relative": ("two-body", Separable(sees=RELATIVE), "auto"),
+    "non-separable": ("non-separable", Hamiltonian(), "auto"),
+    "rigid-body, lie-poisson": ("rigid-body", QuadraticInvariant(form="lie-poisson"), "auto"),
+    "rigid-body, tangent": ("rigid-body", QuadraticInvariant(form="tangent"), "auto"),
+}
+EULER = {f"{name}, Euler": (name, Free(), "euler") for name in sgpd.systems.names()}
+TARGETS = {
+    "pendulum": 0.24,
+    "two-body": 0.042,
+    "two-body, relative": 0.028,
+    "non-separable": 0.012,
+    "rigid-body, lie-poisson": 0.018,
+    "rigid-body, tangent": 0.035,
+}
+DRAWS, PATHS = 5, 64
+HEADER = ["fit", "x0", "seeds", "L2 best", "L2 5 draws", "limit", "coverage", "recorded", "later", "err/std", "CRPS"]
+HEADER += ["NLD", "median s", "settled"]
+
+
+def main():
+    """Fit what is missing, then print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", default="1000-1019")
+    parser.add_argument("--out", type=Path, default=Path("build/default-fit"))
+    parser.add_argument("--only", nargs="*", default=list(FITS))
+    parser.add_argument("--others", action="store_true")
+    options = parser.parse_args()
+    first, last = map(int, options.seeds.split("-"))
+    seeds = range(first, last + 1)
+    keep_compiled_programs()
+    options.out.mkdir(parents=True, exist_ok=True)
+    lines = options.out / "fits.jsonl"
+    rows = [json.loads(line) for line in lines.read_text().splitlines()] if lines.exists() else []
+    for row in missing_fits(options, seeds, rows):
+        rows.append(row)
+        with lines.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        print(json.dumps({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()}), flush=True)
+    text = table([row for row in rows if row["seed"] in seeds])
+    (options.out / "table.md").write_text(text)
+    print(text)
+
+
+def missing_fits(options, seeds, rows: list[dict]):
+    """Rows that are not there yet, one by one."""
+    done = {(row["fit"], row["x0"], row["seed"]) for row in rows}
+    fits = {name: FITS[name] for name in options.only}
+    for name, recipe in (fits | (EULER if options.others else {})).items():
+        for x0 in ("known", "latent") if name in FITS else ("known",):
+            for seed in seeds:
+                if (name, x0, seed) not in done:
+                    yield {"fit": name, "x0": x0, "seed": seed} | measure(*recipe, x0, seed)
+    if not options.others:
+        return
+    for system in sgpd.systems.names():
+        for method in ("sgpd", "euler", "hnn"):
+            name = f"{system}, paper's {method}"
+            left = [seed for seed in seeds if (name, "known", seed) not in done]
+            if left and (system, method) != ("rigid-body", "hnn"):
+                for result in run(Experiment(system, method, "exact", quick=False), left):
+                    if result.row["task"] == system:
+                        numbers = {key: result.row.get(key) for key in ("l2", "coverage95", "seconds")}
+                        yield {"fit": name, "x0": "known", "seed": result.row["seed"], "l2_5": numbers["l2"]} | numbers
+
+
+def measure(system_name: str, structure, integrator: str, x0: str, seed: int) -> dict:
+    """One fit and its forecast over the paper's horizon."""
+    system = sgpd.systems.get(system_name)
+    times, truth = solve(system, "exact")
+    data = record(system, truth, seed)
+    if x0 == "latent":
+        states = data.runs[0].states.copy()
+        states[0] = noisy_start(system, seed)
+        data = sgpd.Trajectories.from_arrays(data.runs[0].times, states, names=system.names)
+    began = time.monotonic()
+    model = sgpd.fit(data, structure, integrator, x0=x0, seed=seed)
+    seconds = time.monotonic() - began
+    row = {"seconds": seconds, "settled": model.facts["settled"], "gaussian": model.facts["gaussian"]}
+    recorded = len(data.runs[0].times)
+    if x0 == "known":
+        return row | judge(model.predict(system.x0, times=times, paths=PATHS, seed=seed), truth, recorded)
+    # From the joint posterior: the smoothed recording, then on from its last state.
+    smoothed = model.smooth(paths=PATHS, seed=seed)
+    ahead = model.predict(times=times[recorded - 1 :], paths=PATHS, seed=seed)
+    paths = np.concatenate([smoothed.paths, ahead.paths[:, 1:]], axis=1)
+    best = np.concatenate([smoothed.best, ahead.best[1:]])
+    joined = sgpd.Forecast(times, paths, best, smoothed.ok & ahead.ok, ahead.residual, model.names, model.units)
+    exact = model.predict(system.x0, times=times, paths=PATHS, seed=seed)
+    given = {f"given_{key}": value for key, value in judge(exact, truth, recorded).items()}
+    return row | judge(joined, truth, recorded) | given
+
+
+def judge(forecast: sgpd.Forecast, truth: np.ndarray, recorded: int) -> dict:
+    """Errors, and how well the bands tell them."""
+    paths = forecast.paths[forecast.ok]
+    low, high = forecast.interval(0.95)
+    inside = (low <= truth) & (truth <= high)
+    later = slice(recorded, None)
+    mean, std = paths.mean(axis=0), paths.std(axis=0, ddof=1)
+    spread = np.abs(paths[:, None] - paths[None, :]).mean(axis=(0, 1)) / 2
+    seen = std[1:] > 0
+    nld = (((mean - truth) / std) ** 2 / 2 + np.log(std * np.sqrt(2 * np.pi)))[1:][seen] if seen.any() else np.nan
+    return {
+        "l2_best": l2_error(forecast.best, truth),
+        "l2_5": l2_error(paths[:DRAWS].mean(axis=0), truth),
+        "coverage": float(inside[1:].mean()),
+        "coverage_recorded": float(inside[1:recorded].mean()),
+        "coverage_later": float(inside[later].mean()),
+        "square_error": float(((mean - truth) ** 2).mean()),
+        "square_std": float((std**2).mean()),
+        "crps": float((np.abs(paths - truth).mean(axis=0) - spread).mean()),
+        "nld": float(np.mean(nld)),
+        "failed": int((~forecast.ok).sum()),
+    }
+
+
+def table(rows: list[dict]) -> str:
+    """One line for each fit and way to start, in Markdown."""
+    out = ["| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
+    for fit in dict.fromkeys(row["fit"] for row in rows):
+        for x0, prefix in (("known", ""), ("latent", ""), ("latent", "given_")):
+            own = [row for row in rows if (row["fit"], row["x0"]) == (fit, x0)]
+            if own and f"{prefix}l2_5" in own[0]:
+                out.append(_line(fit, "latent, then given" if prefix else x0, own, prefix))
+    return "\n".join(out) + "\n"
+
+
+def _line(fit: str, x0: str, rows: list[dict], prefix: str) -> str:
+    take = lambda key: np.array([row[prefix + key] for row in rows if row.get(prefix + key) is not None], float)
+    mean = lambda key, digits=3: _mean(take(key), digits)
+    ratio = take("square_error").mean() / take("square_std").mean() if len(take("square_std")) else np.nan
+    settled = sum(bool(row.get("settled")) for row in rows) if "settled" in rows[0] else ""
+    seconds = np.median([row["seconds"] for row in rows])
+    coverage = mean("coverage", 2) if len(take("coverage")) else _mean(take("coverage95"), 2)
+    cells = [fit, x0, len(rows), mean("l2_best"), mean("l2_5"), TARGETS.get(fit, ""), coverage]
+    cells += [_mean(take(key), 2) for key in ("coverage_recorded", "coverage_later")]
+    cells += [f"{np.sqrt(ratio):.2f}" if np.isfinite(ratio) else "", mean("crps"), mean("nld", 2), f"{seconds:.1f}"]
+    return "| " + " | ".join(map(str, [*cells, settled])) + " |"
+
+
+def _mean(values: np.ndarray, digits: int) -> str:
+    """Mean ± standard error over seeds."""
+    if len(values) == 0:
+        return ""
+    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    return f"{values.mean():.{digits}f} ± {error:.{digits}f}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""Kernel parameters and noise by the evidence of the linear model, again and again from where the fit then stands.
+
+Around the best rollout the model is linear and Gaussian (`linear.py`), and its evidence is a closed formula of the
+kernels and the noise: the mode moves with them, exactly, and only the derivative of the rollout is held fixed. Maximise
+it within a box, fit again with the new kernels, linearise there, until nothing moves.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Float
+
+from sgpd.arrays import Scalar
+from sgpd.gp import prior_root
+from sgpd.inference.linear import Recording, Shooting, Solution, log_evidence, moved, regression, response, solve
+from sgpd.inference.posterior import FieldPosterior
+from sgpd.inference.shooting import Linearised, descend
+from sgpd.integrators import Integrator
+
+BOX = 0.7  # how far a logarithm may move in one round
+ROUNDS = 12
+TIGHT = 1e-4  # the fall of the cost that ends a fit, as a share
+SETTLED = 0.03  # nats: a round that gains less is the last
+WIDTH = {"lengthscale": 2.5, "variance": 3.0, "noise": 2.0}  # standard deviations of the priors of the logarithms
+
+
+class Hyper(NamedTuple):
+    """What the evidence decides: the logarithms of the noise, and of the factors by which the kernels have changed.
+
+    Latents of one group share their factors: their scales may differ, but the data seldom tell more than one apart.
+    """
+
+    lengthscales: tuple[Float[Array, " k"], ...]
+    variances: tuple[Scalar, ...]
+    noise: Float[Array, " d"]
+
+    @classmethod
+    def unchanged(cls, posterior: FieldPosterior, noise: Float[Array, " d"]) -> "Hyper":
+        """The kernels as they are."""
+        dimensions = [g.scale.shape[-1] for g in posterior.groups]
+        return cls(tuple(jnp.zeros(k) for k in dimensions), tuple(jnp.array(0.0) for _ in dimensions), jnp.log(noise))
+
+    def kernels(self, original: FieldPosterior) -> FieldPosterior:
+        """The original posterior with changed kernels; its whitened values are as they were."""
+        where = lambda p: [leaf for g in p.groups for leaf in (g.kernel.log_lengthscale, g.kernel.log_variance)]
+        factors = [factor for pair in zip(self.lengthscales, self.variances, strict=True) for factor in pair]
+        return eqx.tree_at(
+            where,
+            original,
+            [old + jnp.broadcast_to(f, old.shape) for old, f in zip(where(original), factors, strict=True)],
+        )
+
+    @property
+    def width(self) -> "Hyper":
+        """The standard deviation of each one's prior."""
+        full = lambda value: lambda leaf: jnp.full(leaf.shape, value)
+        return Hyper(
+            jax.tree.map(full(WIDTH["lengthscale"]), self.lengthscales),
+            jax.tree.map(full(WIDTH["variance"]), self.variances),
+            full(WIDTH["noise"])(self.noise),
+        )
+
+
+class Tuned(NamedTuple):
+    """The best field under the best kernels and noise."""
+
+    hyper: Hyper
+    at: Shooting
+    found: Linearised
+    values: tuple[float, ...]  # log evidence and log prior after each round
+    settled: bool
+
+    @property
+    def noise(self) -> Float[Array, " d"]:
+        """The standard deviation of the noise, by channel."""
+        return jnp.exp(self.hyper.noise)
+
+
+def tune(
+    original: FieldPosterior,
+    start: Hyper,
+    hyper: Hyper,
+    integrator: Integrator,
+    recording: Recording,
+    at: Shooting,
+    known_noise: bool = False,
+) -> Tuned:
+    """Alternate between the best field and the best kernels and noise; `start` is the centre of their prior."""
+    at, found = descend(hyper.kernels(original), integrator, recording, jnp.exp(hyper.noise), at, TIGHT)
+    values, box = [_value(hyper, start, original, recording, at, found)], BOX
+    for _ in range(ROUNDS):
+        proposal = _maximised(hyper, start, original, recording, at, found, box, known_noise)
+        there = _refitted(proposal, hyper, original, integrator, recording, at, found)
+        value = _value(proposal, start, original, recording, *there)
+        if not value > values[-1] - SETTLED:  # worse, or not a number: the linear model was not to be trusted so far
+            box /= 4
+            continue
+        hyper, (at, found) = proposal, there
+        values.append(value)
+        if values[-1] - values[-2] < SETTLED:
+            return Tuned(hyper, at, found, tuple(values), settled=True)
+    return Tuned(hyper, at, found, tuple(values), settled=False)
+
+
+@eqx.filter_jit
+def solution(hyper: Hyper, original: FieldPosterior, recording: Recording, at, found: Linearised) -> Solution:
+    """The best unknowns of the linear model with these kernels and this noise."""
+    noise, j = jnp.exp(hyper.noise), response(found.along, hyper.kernels(original))
+    return solve(regression(recording, at, found.along, j, noise), (noise / recording.reach) ** 2, at.u)
+
+
+@eqx.filter_jit
+def objective(
+    flat: Float[Array, " h"],
+    start: Hyper,
+    original: FieldPosterior,
+    recording: Recording,
+    at: Shooting,
+    found: Linearised,
+) -> tuple[Scalar, Float[Array, " h"]]:
+    """Minus the log evidence and the log prior at these logarithms, and the gradient."""
+    centre, unravel = ravel_pytree(start)
+    width, _ = ravel_pytree(start.width)
+
+    def minus(flat):
+        hyper = unravel(flat)
+        solved = solution(hyper, original, recording, at, found)
+        return jnp.sum(((flat - centre) / width) ** 2) / 2 - log_evidence(recording, solved, jnp.exp(hyper.noise))
+
+    return jax.value_and_grad(minus)(flat)
+
+
+def _value(hyper: Hyper, start: Hyper, original, recording, at, found) -> float:
+    return -float(objective(ravel_pytree(hyper)[0], start, original, recording, at, found)[0])
+
+
+def _maximised(hyper: Hyper, start: Hyper, original, recording, at, found, box: float, known_noise: bool) -> Hyper:
+    from scipy.optimize import minimize  # slow to import
+
+    flat, unravel = ravel_pytree(hyper)
+    flat = np.asarray(flat)
+    moves = np.full(flat.shape, box)
+    if known_noise:
+        moves[-hyper.noise.shape[0] :] = 0.0
+
+    def evaluate(x):
+        value, gradient = objective(jnp.asarray(x), start, original, recording, at, found)
+        value = float(value)
+        return (value, np.asarray(gradient)) if np.isfinite(value) else (1e10, np.zeros_like(x))
+
+    bounds = list(zip(flat - moves, flat + moves, strict=True))
+    best = minimize(evaluate, flat, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 15})
+    return unravel(jnp.asarray(best.x))
+
+
+def _refitted(proposal: Hyper, hyper: Hyper, original, integrator, recording, at, found) -> tuple[Shooting, Linearised]:
+    """The best field under new kernels, from the linear model's guess, or from the same values if that leads astray."""
+    changed, noise = proposal.kernels(original), jnp.exp(proposal.noise)
+    by_model, by_values = _guesses(proposal, hyper, original, recording, at, found)
+    refitted = descend(changed, integrator, recording, noise, by_model, TIGHT, 1e-3)
+    if refitted[1].cost < 2 * found.cost:
+        return refitted
+    return descend(changed, integrator, recording, noise, by_values, TIGHT)
+
+
+@eqx.filter_jit
+def _guesses(proposal: Hyper, hyper: Hyper, original, recording, at, found) -> tuple[Shooting, Shooting]:
+    solved = solution(proposal, original, recording, at, found)
+    old, new = (
+        [
+            jax.vmap(lambda k, x, j=g.jitter: prior_root(k, x, j))(g.kernel, g.inducing)
+            for g in h.kernels(original).groups
+        ]
+        for h in (hyper, proposal)
+    )
+    same = [
+        jax.vmap(lambda o, n, u: solve_triangular(n, o @ u, lower=True))(o, n, u)
+        for o, n, u in zip(old, new, original.unravel(at.u), strict=True)
+    ]
+    u = jnp.concatenate([part.reshape(-1) for part in same])
+    return moved(recording, at, solved, jnp.exp(proposal.noise)), eqx.tree_at(lambda s: s.u, at, u)

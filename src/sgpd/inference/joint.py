@@ -1,0 +1,126 @@
+"""The posterior of all unknowns together: whitened inducing values of every latent, and the states where pieces start.
+
+    u ~ N(mean, R Rᵀ)        s | u = start + G (u - mean) + T ε
+
+Field and first state are strongly correlated: a slower field from a higher start fits the same recording. So a forecast
+that goes on from a recording draws both together, and one from a start that is known exactly first learns from it.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import jax.scipy.linalg as jsl
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from sgpd.arrays import Key, State
+from sgpd.gp.features import Spread
+from sgpd.inference.linear import Recording, Regression, Shooting, Solution
+from sgpd.inference.posterior import Features, FieldPosterior, sample_features
+
+
+class Unknowns(NamedTuple):
+    """Whitened values and starts: one set, or a stack of draws."""
+
+    u: Float[Array, "*draws p"]
+    starts: Float[Array, "*draws w d"]
+
+
+class Stored(NamedTuple):
+    """Draws of a posterior that is not Gaussian, each with random features of its own, which `seed` brings back."""
+
+    unknowns: Unknowns
+    usable: Bool[Array, " draws"]
+    seed: Int[Array, ""]
+
+
+class Drawn(NamedTuple):
+    """Draws of everything that is random about a field and the starts."""
+
+    unknowns: Unknowns
+    features: Features
+
+
+class Joint(eqx.Module):
+    """A Gaussian over u and all starts; where it does not describe the posterior, draws of the posterior stand in."""
+
+    mean: Float[Array, " p"]
+    root: Float[Array, "p p"]  # R, lower triangular
+    starts: Float[Array, "w d"]
+    gain: Float[Array, "w d p"]  # G
+    start_root: Float[Array, "w d d"]  # T; 0 where a start is exact
+    stored: Stored | None = None
+
+    @classmethod
+    def independent(cls, posterior: FieldPosterior, starts: Float[Array, "w d"], std: Float[Array, "w d"]) -> "Joint":
+        """q(u) q(s) with independent latents and starts: what the variational engine gives."""
+        blocks = [root for q in posterior.whitened for root in q.plain().root]
+        mean = posterior.flat_mean
+        gain = jnp.zeros((*starts.shape, mean.size))
+        return cls(mean, jsl.block_diag(*blocks), starts, gain, jnp.einsum("wi,ij->wij", std, jnp.eye(std.shape[1])))
+
+    @classmethod
+    def laplace(
+        cls, recording: Recording, at: Shooting, equations: Regression, solution: Solution, noise: Float[Array, " d"]
+    ) -> "Joint":
+        """The Gaussian around the optimum of a fit in which every piece starts once."""
+        d = noise.shape[0]
+        # R Rᵀ = Λ⁻¹ with R lower triangular: the inverse of Λ, factored.
+        root = jnp.linalg.cholesky(jnp.linalg.inv(solution.precision))
+        free = ~recording.pinned[:, None, None]
+        local = jnp.linalg.inv(equations.local_matrix[:, 0] + jnp.where(free, 0.0, jnp.eye(d)[None]))
+        gain = -jnp.einsum("rij,rpj->rip", local, equations.coupling[:, 0]) * noise[None, :, None]
+        start_root = noise[None, :, None] * jnp.linalg.cholesky(local)
+        return cls(at.u, root, at.starts[:, 0], jnp.where(free, gain, 0.0), jnp.where(free, start_root, 0.0))
+
+    @property
+    def best(self) -> Unknowns:
+        """The most probable values."""
+        return Unknowns(self.mean, self.starts)
+
+    def draw(self, key: Key, paths: int, posterior: FieldPosterior, features: int, spread: Spread) -> Drawn:
+        """So many draws, with random features. Of stored ones, different ones as long as there are any."""
+        k_features, k_unknowns = jr.split(key)
+        if self.stored is None:
+            return Drawn(
+                self.gaussian(k_unknowns, paths), sample_features(k_features, posterior, features, spread, paths)
+            )
+        size = self.stored.unknowns.u.shape[0]
+        shuffled = jnp.argsort(jnp.where(self.stored.usable, jr.uniform(k_unknowns, (size,)), jnp.inf))
+        index = shuffled[jnp.arange(paths) % self.stored.usable.sum()]
+        own = sample_features(jr.key(self.stored.seed), posterior, features, spread, size)
+        take = lambda tree: jax.tree.map(lambda leaf: leaf[index], tree)
+        return Drawn(take(self.stored.unknowns), Features(own.frequencies, take(own.weights)))
+
+    def gaussian(self, key: Key, paths: int) -> Unknowns:
+        """Draws of the Gaussian."""
+        k_values, k_starts = jr.split(key)
+        away = jr.normal(k_values, (paths, self.mean.size)) @ self.root.T
+        starts = self.starts[None] + jnp.einsum("wip,sp->swi", self.gain, away)
+        own = jnp.einsum("wij,swj->swi", self.start_root, jr.normal(k_starts, (paths, *self.starts.shape)))
+        return Unknowns(self.mean[None] + away, starts + own)
+
+    def start_covariance(self, piece: int) -> Float[Array, "d d"]:
+        """Of the start of one piece."""
+        through, own = self.gain[piece] @ self.root, self.start_root[piece]
+        return through @ through.T + own @ own.T
+
+    def expects(self, piece: int, x0: State, level: float = 0.999) -> bool:
+        """Whether x0 may be the true start of a piece whose start is uncertain: inside the ellipsoid of this level."""
+        from scipy.stats import chi2
+
+        covariance = np.asarray(self.start_covariance(piece))
+        if not covariance.any():
+            return False
+        away = np.asarray(x0 - self.starts[piece])
+        return bool(away @ np.linalg.solve(covariance, away) < chi2.ppf(level, len(away)))
+
+    def given(self, piece: int, x0: State, unknowns: Unknowns) -> Unknowns:
+        """Best values or draws, moved to what they are once the start of a piece is known (Matheron's rule)."""
+        onto = self.gain[piece] @ self.root @ self.root.T  # covariance of the start with u
+        weights = jnp.linalg.solve(self.start_covariance(piece), onto)
+        starts = unknowns.starts[..., piece, :]
+        return Unknowns(unknowns.u + (jnp.broadcast_to(x0, starts.shape) - starts) @ weights, unknowns.starts)

@@ -1,0 +1,163 @@
+"""The default engine: the best field by staged shooting, kernels and noise by the evidence, then a joint Gaussian.
+
+1. Restart every 20 rows, where there are hardly any local optima: fit, tune kernels and noise, until settled.
+2. The same with every piece of the recording in one rollout, from there.
+3. The Gaussian around that optimum, over inducing values and starts together. Where draws of it do not cost what draws
+   of the posterior cost, draws by randomise-then-optimise are stored instead.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from sgpd.arrays import Key
+from sgpd.data import Trajectories, Windows, windows
+from sgpd.gp import Kernel, SquaredExponential
+from sgpd.gp.features import Spread
+from sgpd.inference.diagnosis import Diagnosis, diagnose
+from sgpd.inference.evidence import Hyper, Tuned, solution, tune
+from sgpd.inference.initial import gaussians, noise_std
+from sgpd.inference.joint import Drawn, Joint, Stored
+from sgpd.inference.linear import Recording, Shooting, log_evidence
+from sgpd.inference.posterior import Features, FieldPosterior, sample_features
+from sgpd.inference.problem import pinned_starts, smoothed_rows
+from sgpd.inference.sampling import randomise_then_optimise, relative_rise
+from sgpd.integrators import Integrator
+from sgpd.outcome import NumericalFailure, Outcome
+
+SHORT = 20  # rows between restarts in the first stage
+LONGEST = 500  # rows of one rollout; a longer recording is cut
+MOST = 4000  # rows in all; of a longer recording, pieces spread evenly
+TESTED = 64  # draws by which the Gaussian is judged
+SLACK = 1.3  # how much more than a chi-squared draw a Gaussian draw may cost at the 90 % point
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Settings of the default engine. There is nothing that must be tuned."""
+
+    kernel: type[Kernel] = SquaredExponential
+    inducing: int | None = None  # points for each latent; None: by dimension
+    noise: Sequence[float] | None = None  # standard deviations known beforehand; None: found
+    features: int = 256
+    spread: Spread = "quasi"
+    stored: int = 128  # draws that are kept where a Gaussian does not describe the posterior
+
+
+class Found(NamedTuple):
+    """What the engine gives."""
+
+    posterior: FieldPosterior
+    noise: np.ndarray
+    joint: Joint
+    pieces: Windows
+    rows: np.ndarray  # the best rollout of each piece
+    history: list[dict]
+    facts: dict
+    diagnosis: Diagnosis
+
+
+def fit_laplace(
+    data: Trajectories,
+    guess: FieldPosterior,
+    integrator: Integrator,
+    settings: Laplace,
+    x0: str,
+    seed: int,
+    progress: Progress | None = None,
+) -> Found:
+    """Fit one recording (or several runs of one system)."""
+    report = progress or (lambda done, total: None)
+    pieces = _pieces(data)
+    pinned = pinned_starts(pieces, x0)
+    recording = Recording.of(data, pieces, pinned)
+    noise = jnp.asarray(noise_std(data) if settings.noise is None else np.asarray(settings.noise, float))
+    guess = guess.plain()
+    start = hyper = Hyper.unchanged(guess, noise)
+    rows, u, history = jnp.asarray(smoothed_rows(data, pieces, pinned)), guess.flat_mean, []
+    lengths = [n for n in (SHORT,) if n < rows.shape[1]] + [rows.shape[1]]
+    for index, length in enumerate(lengths):
+        restart = jnp.broadcast_to(jnp.arange(rows.shape[1]) % length == 0, rows.shape[:2])
+        at = Shooting(u, rows, restart)
+        tuned = tune(guess, start, hyper, integrator, recording, at, settings.noise is not None)
+        rows, u, hyper = tuned.found.along.rows, tuned.at.u, tuned.hyper
+        history += [{"restart": length, "round": k, "objective": value} for k, value in enumerate(tuned.values)]
+        report(index + 1, len(lengths) + 1)
+    if not np.isfinite(history[-1]["objective"]):
+        raise NumericalFailure(Outcome.DIVERGED)
+    found = _found(guess, integrator, recording, tuned, settings, seed)
+    report(len(lengths) + 1, len(lengths) + 1)
+    posterior, joint, facts = found
+    noise, rows = np.asarray(tuned.noise), np.asarray(rows)
+    diagnosis = diagnose(data, pieces, recording, posterior, rows, noise, facts)
+    return Found(posterior, noise, joint, pieces, rows, history, facts, diagnosis)
+
+
+def _pieces(data: Trajectories) -> Windows:
+    """The recording in pieces of at most `LONGEST` rows, at most `MOST` rows in all, each run's last piece included."""
+    pieces = windows(data, min(max(map(len, data.runs)), LONGEST))
+    budget = max(MOST // pieces.states.shape[1], 1)
+    if len(pieces) <= budget:
+        return pieces
+    last = [np.flatnonzero(pieces.run == run)[-1] for run in np.unique(pieces.run)]
+    spread = np.linspace(0, len(pieces) - 1, budget).round().astype(int)
+    return pieces.take(np.unique(np.concatenate([last, spread])))
+
+
+def _found(guess: FieldPosterior, integrator, recording: Recording, tuned: Tuned, settings: Laplace, seed: int):
+    """The posterior around the optimum, and facts about it."""
+    posterior, noise = tuned.hyper.kernels(guess), tuned.noise
+    solved = solution(tuned.hyper, guess, recording, tuned.at, tuned.found)
+    joint = _joint(recording, tuned.at, tuned.found.equations, solved, noise)
+    k_test, k_draws = jr.split(jr.key(seed))
+    drawn = _drawn(joint, k_test, posterior, settings)
+    rise = np.asarray(relative_rise(posterior, integrator, recording, tuned.at, noise, joint, drawn))
+    from scipy.stats import chi2  # slow to import
+
+    unknowns = joint.mean.size + int((~recording.pinned).sum()) * noise.size
+    expected = chi2.ppf(0.9, unknowns) / unknowns
+    gaussian, failed = bool(np.quantile(rise, 0.9) < SLACK * expected), 0
+    if not gaussian:
+        features = _features(jr.key(seed), posterior, settings)
+        draws, ok = randomise_then_optimise(
+            posterior, integrator, recording, tuned.at, tuned.found.equations, noise, features, k_draws
+        )
+        failed = int((~ok).sum())
+        if failed < settings.stored / 2:
+            joint = dataclasses.replace(joint, stored=Stored(draws, ok, jnp.asarray(seed)))
+    covariance = np.asarray(joint.root @ joint.root.T)
+    values = gaussians(posterior.whitened, np.asarray(joint.mean), covariance)
+    facts = {
+        "log_evidence": float(log_evidence(recording, solved, noise)),
+        "parameters": joint.mean.size,
+        "effective_parameters": float(joint.mean.size - np.trace(covariance)),
+        "settled": tuned.settled,
+        "gaussian": gaussian,
+        "cost_of_draws": float(np.quantile(rise, 0.9) / expected),
+        "stored_draws": 0 if joint.stored is None else settings.stored - failed,
+        "failed_draws": failed,
+    }
+    return eqx.tree_at(lambda p: p.values, posterior, values), joint, facts
+
+
+@eqx.filter_jit
+def _drawn(joint: Joint, key: Key, posterior: FieldPosterior, settings: Laplace) -> Drawn:
+    return joint.draw(key, TESTED, posterior, settings.features, settings.spread)
+
+
+@eqx.filter_jit
+def _features(key: Key, posterior: FieldPosterior, settings: Laplace) -> Features:
+    return sample_features(key, posterior, settings.features, settings.spread, settings.stored)
+
+
+@eqx.filter_jit
+def _joint(recording: Recording, at: Shooting, equations, solved, noise) -> Joint:
+    return Joint.laplace(recording, at, equations, solved, noise)

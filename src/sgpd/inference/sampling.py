@@ -1,0 +1,123 @@
+"""Are Gaussian draws right, and if not, draws of the posterior by randomise-then-optimise.
+
+A draw of a Gaussian posterior costs more than the optimum by a chi-squared variable with as many degrees of freedom as
+there are unknowns. Where the model is far from linear, Gaussian draws cost much more: they fit the recording badly.
+Then every draw is a fit of its own: to data and prior with fresh noise added, from the optimum. For a linear model
+these are exact draws of the posterior; for others an approximation (Bardsley et al. 2014, without its reweighting).
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Bool, Float, Int
+
+from sgpd.arrays import Key, Scalar
+from sgpd.inference.joint import Drawn, Joint, Unknowns
+from sgpd.inference.linear import Recording, Regression, Shooting, moved, regression, roll, solve, tangent
+from sgpd.inference.posterior import Features, FieldPosterior
+from sgpd.integrators import Integrator
+
+AT_ONCE = 16
+SETTLED = 0.5  # a search has ended when its last step lowered the cost by less; a draw's own cost varies by much more
+ITERATIONS = 12
+
+
+@eqx.filter_jit
+def relative_rise(
+    posterior: FieldPosterior,
+    integrator: Integrator,
+    recording: Recording,
+    at: Shooting,
+    noise: Float[Array, " d"],
+    joint: Joint,
+    drawn: Drawn,
+) -> Float[Array, " draws"]:
+    """By how much more draws cost than the optimum, in the number of unknowns: about 1 if they are right."""
+
+    def cost(unknowns: Unknowns, features: Features | None):
+        place = Shooting(unknowns.u, at.starts.at[:, 0].set(unknowns.starts), at.restart)
+        rows = roll(integrator, posterior.field(posterior.unravel(place.u), features), recording, place)
+        return _cost(recording, place, noise, rows, jnp.zeros_like(place.u))
+
+    each = lambda one: cost(one[0], Features(drawn.features.frequencies, one[1]))
+    costs = jax.lax.map(each, (drawn.unknowns, drawn.features.weights), batch_size=AT_ONCE)
+    unknowns = joint.mean.size + jnp.sum(~recording.pinned) * noise.size
+    return (costs - cost(joint.best, None)) / unknowns
+
+
+def _cost(recording: Recording, at: Shooting, noise, rows, pull):
+    error = jnp.where(recording.observed, (rows - recording.states) / noise[None, None, :], 0.0)
+    away = (at.starts[:, 0] - recording.centre) / recording.reach[None, :]
+    away = jnp.where(recording.pinned[:, None], 0.0, away)
+    return jnp.sum(error**2) + jnp.sum((at.u - pull) ** 2) + jnp.sum(away**2)
+
+
+class _Search(NamedTuple):
+    """Levenberg-Marquardt on its way: where to look next, and the best place so far."""
+
+    candidate: Shooting
+    place: Shooting
+    equations: Regression
+    cost: Scalar
+    damping: Scalar
+    fall: Scalar  # of the cost, by the last step that was taken
+    count: Int[Array, ""]
+
+
+@eqx.filter_jit
+def randomise_then_optimise(
+    posterior: FieldPosterior,
+    integrator: Integrator,
+    recording: Recording,
+    at: Shooting,
+    equations: Regression,
+    noise: Float[Array, " d"],
+    features: Features,
+    key: Key,
+) -> tuple[Unknowns, Bool[Array, " draws"]]:
+    """A draw of the posterior for each set of features, and which are usable: the cost is finite, the search has ended.
+
+    Features are functions between the inducing points that the data say little about; the inducing values adapt to
+    them. `equations` are those at the optimum; only their shape matters.
+    """
+    prior = (noise / recording.reach) ** 2
+
+    def one(draw):
+        key, own = draw[0], Features(features.frequencies, draw[1])
+        k_data, k_values, k_starts = jr.split(key, 3)
+        pull = jr.normal(k_values, at.u.shape)
+        states = recording.states + noise[None, None, :] * jr.normal(k_data, recording.states.shape)
+        centre = recording.centre + recording.reach[None, :] * jr.normal(k_starts, recording.centre.shape)
+        randomised = eqx.tree_at(lambda r: (r.states, r.centre), recording, (states, centre))
+
+        def improve(search: _Search) -> _Search:
+            equations, cost = _linearised(posterior, integrator, randomised, search.candidate, noise, own, pull)
+            better = cost < search.cost
+            choose = lambda new, old: jax.tree.map(lambda x, y: jnp.where(better, x, y), new, old)
+            place, equations = choose((search.candidate, equations), (search.place, search.equations))
+            damping = jnp.where(better, search.damping / 5, search.damping * 10)
+            candidate = moved(randomised, place, solve(equations, prior, place.u, damping), noise)
+            fall = jnp.where(better, search.cost - cost, search.fall)
+            lowest = jnp.where(better, cost, search.cost)
+            return _Search(candidate, place, equations, lowest, damping, fall, search.count + 1)
+
+        nothing = jax.tree.map(jnp.zeros_like, equations)
+        infinite = jnp.array(jnp.inf)
+        start = _Search(at, at, nothing, infinite, jnp.array(5e-2), infinite, jnp.array(0))
+        unfinished = lambda search: (search.count < ITERATIONS) & ~(search.fall < SETTLED)
+        end = jax.lax.while_loop(unfinished, improve, start)
+        usable = jnp.isfinite(end.cost) & (end.fall < SETTLED)
+        return Unknowns(end.place.u, end.place.starts[:, 0]), usable
+
+    keys = jr.split(key, features.weights[0].shape[0])
+    return jax.lax.map(one, (keys, features.weights), batch_size=AT_ONCE)
+
+
+def _linearised(posterior, integrator, recording: Recording, at: Shooting, noise, features: Features, pull):
+    along, j = tangent(posterior, integrator, recording, at, features)
+    equations = regression(recording, at, along, j, noise)
+    equations = equations._replace(square=equations.square + pull @ pull, right=equations.right + pull)
+    return equations, _cost(recording, at, noise, along.rows, pull)

@@ -1,0 +1,76 @@
+"""How a step answers to small changes: of the state before it, and of the field at the points where it looks.
+
+A step evaluates the field at a few points yᵢ. To first order, if the field there is larger by bᵢ and the state by δ,
+
+    x₁ + δ₁ ,   δ₁ = A δ + Σᵢ Cᵢ bᵢ
+
+For a Runge-Kutta method with stages gᵢ = f(yᵢ) the changes of the stages solve M δg = Jδ + b with Newton's matrix M, so
+A and C come from one small solve, whatever the number of parameters behind the field.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from sgpd.arrays import Scalar, State
+from sgpd.fields import Field, halves, linearise
+from sgpd.integrators.implicit import newton_matrix, solve_stages
+from sgpd.integrators.methods import Integrator, PartitionedRungeKutta, RungeKutta, SplitStep
+
+
+class Response(NamedTuple):
+    """A step, and its derivatives."""
+
+    x: State
+    by_state: Float[Array, "d d"]  # A
+    points: Float[Array, "s d"]  # y
+    by_field: Float[Array, "s d d"]  # C, one a point
+
+
+def respond(method: Integrator, field: Field, x: State, h: Scalar) -> Response:
+    """One step from x and its response, to be called inside a compiled function."""
+    if isinstance(method, SplitStep):
+        return _split(method, field, x, h)
+    if not isinstance(method, RungeKutta | PartitionedRungeKutta):
+        raise TypeError(f"{method.name} is neither a Runge-Kutta method nor a splitting; fit with one of those.")
+    a, b = (jnp.asarray(array) for array in method.coefficients(x.shape[0]))
+    if method.implicit:
+        stages, _ = solve_stages(field, x, h, a, method.newton)
+    else:
+        stages = _explicit_stages(field, x, h, a)
+    points = x[None, :] + h * jnp.einsum("ijk,jk->ik", a, stages)
+    _, jacobian = jax.vmap(lambda y: linearise(field, y))(points)
+    s, d = points.shape
+    inverse = jnp.linalg.inv(newton_matrix(jacobian, h, a)).reshape(s, d, s, d)
+    by_field = h * jnp.einsum("ik,ikjl->jkl", b, inverse)
+    by_state = jnp.eye(d) + jnp.einsum("jkl,jlm->km", by_field, jacobian)
+    return Response(x + h * (b * stages).sum(axis=0), by_state, points, by_field)
+
+
+def _explicit_stages(field: Field, x: State, h: Scalar, a: Float[Array, "s s d"]) -> Float[Array, "s d"]:
+    stages = jnp.zeros((a.shape[0], x.shape[0]))
+    for i in range(a.shape[0]):  # later stages are still 0, and their coefficients are too
+        stages = stages.at[i].set(field(x + h * jnp.einsum("jk,jk->k", a[i], stages)))
+    return stages
+
+
+def _split(method: SplitStep, field: Any, x: State, h: Scalar) -> Response:
+    """Kicks and drifts in turn: p + k h dp(q), then q + d h dq(p). Only the half that moves has derivatives."""
+    d, n = x.shape[0], halves(x)[0].shape[0]
+    momenta, positions = slice(n), slice(n, d)
+    pairs = zip(method.tableau.kicks, method.tableau.drifts, strict=True)
+    halves_in_turn = ((field.dp, momenta, positions), (field.dq, positions, momenta))
+    by_state, points, by_field = jnp.eye(d), [], []
+    for c, (force, moves, sees) in ((c, half) for pair in pairs for c, half in zip(pair, halves_in_turn, strict=True)):
+        if not c:
+            continue
+        value, jacobian = linearise(force, x[sees])
+        through = jnp.eye(d).at[moves, sees].set(c * h * jacobian)
+        own = jnp.zeros((d, d)).at[moves, moves].set(c * h * jnp.eye(n))
+        by_state = through @ by_state
+        by_field = [through @ earlier for earlier in by_field] + [own]
+        points.append(x)
+        x = x.at[moves].add(c * h * value)
+    return Response(x, by_state, jnp.stack(points), jnp.stack(by_field))

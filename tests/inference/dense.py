@@ -1,0 +1,116 @@
+"""The linear model with everything written out: one full Jacobian, no elimination, no recursion."""
+
+from functools import cache
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sgpd import integrators, structures, systems
+from sgpd.data import Trajectories, windows
+from sgpd.fields import SplitField
+from sgpd.inference.initial import initial_posterior
+from sgpd.inference.linear import Recording, Shooting, roll
+from sgpd.inference.problem import smoothed_rows
+
+NOISE = jnp.array([0.05, 0.08])
+METHODS = {  # a structure, its inducing points and a method of each kind: split, implicit, explicit
+    "stormer-verlet": (structures.Separable(), 5),
+    "implicit-midpoint": (structures.Hamiltonian(), 9),
+    "rk4": (structures.Free(), 9),
+}
+
+
+def two_runs(pinned=(True, False), rows=(17, 11), seed=0):
+    """Short runs of a pendulum: the second is padded, the first has an interval of two steps and a missing value."""
+    system, rng = systems.get("pendulum"), np.random.default_rng(seed)
+    times = [np.delete(0.1 * np.arange(rows[0] + 1), 8), 0.1 * np.arange(rows[1])]
+    starts = [system.x0, np.array([-1.0, 0.7])]
+    states = [system.simulate(x, t) for x, t in zip(starts, times, strict=True)]
+    states = [x + rng.normal(size=x.shape) * np.asarray(NOISE) for x in states]
+    states[0][3, 1] = np.nan
+    data = Trajectories.from_arrays(times, states)
+    pieces = windows(data, rows[0])
+    return data, pieces, Recording.of(data, pieces, np.array(pinned))
+
+
+@cache
+def first_guess(method, pinned, seed):
+    structure, points = METHODS[method]
+    data, pieces, recording = two_runs(pinned, seed=seed)
+    rows = jnp.asarray(smoothed_rows(data, pieces, np.array(pinned)))
+    return initial_posterior(structure, data, points=points), recording, rows
+
+
+def problem(method, every=100, pinned=(True, False), seed=0):
+    """A first guess, an integrator, a recording, and where the fit stands, with restarts every so many rows."""
+    posterior, recording, rows = first_guess(method, pinned, seed)
+    restart = jnp.broadcast_to(jnp.arange(rows.shape[1]) % every == 0, rows.shape[:2])
+    return posterior, integrators.get(method), recording, Shooting(posterior.flat_mean, rows, restart)
+
+
+class Dense(NamedTuple):
+    """x̂ = offset + D (u, s) + noise with u ~ N(0, 1) and s ~ N(centre, reach²); one line for each observed value."""
+
+    data: np.ndarray
+    offset: np.ndarray
+    design: np.ndarray  # D
+    noise: np.ndarray
+    prior_mean: np.ndarray
+    prior_std: np.ndarray
+    here: np.ndarray  # u* and s*, around which the model is linear
+    unit: np.ndarray  # 1 for u and the noise for s: the fit's unit of length
+
+    def solution(self, damping=0.0):
+        """Mean and covariance of all unknowns; damping is a weak pull towards where they are."""
+        weighted = self.design / self.noise[:, None]
+        pull = damping / self.unit**2
+        precision = weighted.T @ weighted + np.diag(1 / self.prior_std**2 + pull)
+        right = weighted.T @ ((self.data - self.offset) / self.noise)
+        right = right + self.prior_mean / self.prior_std**2 + pull * self.here
+        covariance = np.linalg.inv(precision)
+        return covariance @ right, covariance
+
+    def marginal(self):
+        """Mean and covariance of the data."""
+        spread = self.design * self.prior_std
+        return self.offset + self.design @ self.prior_mean, spread @ spread.T + np.diag(self.noise**2)
+
+
+@eqx.filter_jit
+def jacobians(posterior, changed, integrator, recording, at, features=None):
+    """The rows, and their derivatives by u, by values that are added under another posterior's kernels, by starts."""
+
+    def rows(u, extra, starts):
+        field = _sum(posterior.field(posterior.unravel(u), features), changed.field(changed.unravel(extra)))
+        return roll(integrator, field, recording, Shooting(u, starts, at.restart))
+
+    arguments = at.u, jnp.zeros_like(at.u), at.starts
+    return rows(*arguments), *jax.jacfwd(rows, argnums=(0, 1, 2))(*arguments)
+
+
+def _sum(one, other):
+    if isinstance(one, SplitField):
+        return SplitField(lambda q: one.dp(q) + other.dp(q), lambda p: one.dq(p) + other.dq(p))
+    return lambda x: one(x) + other(x)
+
+
+def dense(posterior, integrator, recording, at, noise=NOISE, changed=None):
+    """The model around `at`; with the kernels of another posterior if one is `changed`, the rollout as it was."""
+    rows, by_u, by_extra, by_starts = jacobians(posterior, changed or posterior, integrator, recording, at)
+    free, seen = np.asarray(at.free(recording)), np.asarray(recording.observed)
+    by_starts = np.asarray(by_starts)[:, :, :, free].reshape(*seen.shape, -1)
+    starts = np.asarray(at.starts)[free].reshape(-1)
+    tiled = lambda values: np.tile(values, free.sum())
+    return Dense(
+        data=np.asarray(recording.states)[seen],
+        offset=np.asarray(rows - by_u @ at.u - by_starts @ starts)[seen],
+        design=np.concatenate([by_extra, by_starts], axis=-1)[seen],
+        noise=np.broadcast_to(noise, seen.shape)[seen],
+        prior_mean=np.concatenate([np.zeros(at.u.size), np.asarray(recording.centre)[free.nonzero()[0]].reshape(-1)]),
+        prior_std=np.concatenate([np.ones(at.u.size), tiled(recording.reach)]),
+        here=np.concatenate([at.u, starts]),
+        unit=np.concatenate([np.ones(at.u.size), tiled(noise)]),
+    )
