@@ -11,6 +11,7 @@ import pytest
 import sgpd
 from sgpd.gp import ValueGaussian
 from sgpd.inference.bound import bound
+from sgpd.inference.fit import _method, _turn
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.problem import prepare, side_by_side
 from sgpd.inference.variational import _noise, initial_state, train
@@ -216,3 +217,14 @@ def test_a_posterior_of_another_structure_is_no_start(pendulum):
     other = initial_posterior(sgpd.structures.Separable(form="components"), pendulum)
     with pytest.raises(ValueError, match="as the structure"):
         sgpd.fit(pendulum, "separable", inference=SHORT, initial=other)
+
+
+@pytest.mark.parametrize(("interval", "method"), [(0.1, "stormer-verlet"), (0.45, "yoshida-4")])
+def test_the_automatic_integrator_has_order_four_where_a_step_is_a_large_part_of_the_motion(interval, method):
+    """The pendulum turns by about 2.2 radians in a second."""
+    system = sgpd.systems.get("pendulum")
+    times = interval * np.arange(60)
+    data = sgpd.Trajectories.from_arrays(times, system.simulate(system.x0, times))
+    assert _method("auto", sgpd.structures.Separable(), data).name == method
+    assert _method("auto", sgpd.structures.Free(), data).name == "rk4"
+    assert 1.5 < _turn(data) / interval < 3.0

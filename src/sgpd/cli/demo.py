@@ -55,7 +55,10 @@ def _fit_with_bar(sgpd, recording, seed: int, talk: Console):
             seed=seed,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
-    talk.print(f"fit      {len(model.history)} epochs, objective {model.history[-1]['objective']:.1f}")
+    facts = model.facts
+    talk.print(
+        f"fit      log evidence {facts['log_evidence']:.1f}, {facts['effective_parameters']:.0f} effective parameters"
+    )
     return model
 
 

@@ -23,6 +23,7 @@ from sgpd.inference.shooting import Linearised, descend
 from sgpd.integrators import Integrator
 
 BOX = 0.7  # how far a logarithm may move in one round
+STUCK = 0.02  # no move of a logarithm by more than this helps: settled too
 ROUNDS = 12
 TIGHT = 1e-4  # the fall of the cost that ends a fit, as a share
 SETTLED = 0.03  # nats: a round that gains less is the last
@@ -99,6 +100,8 @@ def tune(
         value = _value(proposal, start, original, recording, *there)
         if not value > values[-1] - SETTLED:  # worse, or not a number: the linear model was not to be trusted so far
             box /= 4
+            if box < STUCK:
+                return Tuned(hyper, at, found, tuple(values), settled=True)
             continue
         hyper, (at, found) = proposal, there
         values.append(value)

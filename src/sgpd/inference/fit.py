@@ -1,5 +1,6 @@
 """From a recording to a model, in one call."""
 
+import dataclasses
 import warnings
 from collections.abc import Callable, Sequence
 from typing import overload
@@ -10,7 +11,7 @@ import numpy as np
 from sgpd.checks import require_compatible
 from sgpd.data import Trajectories, Windows
 from sgpd.inference.bound import Parameters
-from sgpd.inference.initial import initial_posterior
+from sgpd.inference.initial import initial_posterior, smooth_run
 from sgpd.inference.joint import Joint
 from sgpd.inference.laplace import Laplace, Progress, fit_laplace
 from sgpd.inference.model import Model, Pieces
@@ -25,13 +26,14 @@ from sgpd.structures import get as get_structure
 
 STARTS = ("latent", "known", "observed")
 
-# A sound method for each structure; anything else is a free field.
+# A sound method for each structure, and one of order 4 for long steps; anything else is a free field. A symmetric
+# method of order 2 is enough where a step is a small part of the motion: the learned field absorbs its error.
 _AUTOMATIC = {
-    "separable": "stormer-verlet",
-    "hamiltonian": "implicit-midpoint",
-    "quadratic-invariant": "implicit-midpoint",
-    "free": "rk4",
+    "separable": ("stormer-verlet", "yoshida-4"),
+    "hamiltonian": ("implicit-midpoint", "gauss-4"),
+    "quadratic-invariant": ("implicit-midpoint", "gauss-4"),
 }
+_LONG = 0.7  # radians of the motion in one step
 _ENGINES = {"laplace": Laplace, "variational": Variational}
 
 
@@ -71,7 +73,7 @@ def fit(
     seeds = [seed] if isinstance(seed, int) else list(seed)
     recordings = _one_each(data, Trajectories, len(seeds), "data")
     structure = get_structure(structure) if isinstance(structure, str) else structure
-    method = _method(integrator, structure)
+    method = _method(integrator, structure, recordings[0])
     require_compatible(structure.traits(recordings[0].dimension), method, structure.name)
     if x0 not in STARTS:
         raise unknown_name("way to start (x0=)", x0, STARTS)
@@ -82,6 +84,9 @@ def fit(
     if isinstance(settings, Laplace):
         each = zip(recordings, guesses, seeds, strict=True)
         models = [_laplace(*one, method, settings, x0, progress) for one in each]
+        if integrator == "auto":
+            chosen = f"Integrator: {method.name} (order {method.order}), chosen for '{structure.name}' and this step."
+            models = [dataclasses.replace(model, notes=(chosen, *model.notes)) for model in models]
     else:
         models = _variational(recordings, guesses, seeds, method, settings, x0, progress)
     return models[0] if isinstance(seed, int) else models
@@ -184,10 +189,21 @@ def _once(work: Callable) -> Callable:
     return remembered
 
 
-def _method(integrator: str | Integrator, structure: Structure) -> Integrator:
+def _method(integrator: str | Integrator, structure: Structure, data: Trajectories) -> Integrator:
     if not isinstance(integrator, str):
         return integrator
-    return get_integrator(_AUTOMATIC.get(structure.name, "rk4") if integrator == "auto" else integrator)
+    if integrator != "auto":
+        return get_integrator(integrator)
+    usual, for_long_steps = _AUTOMATIC.get(structure.name, ("rk4", "rk4"))
+    return get_integrator(usual if usual == for_long_steps or _turn(data) < _LONG else for_long_steps)
+
+
+def _turn(data: Trajectories) -> float:
+    """How far the motion turns in one step: h times its usual frequency, rms(x'') / rms(x')."""
+    run = max(data.runs, key=len)
+    slope = smooth_run(run).derivatives
+    bend = np.gradient(slope, run.times, axis=0)
+    return float(data.step * np.sqrt((bend**2).mean() / np.maximum((slope**2).mean(), 1e-300)))
 
 
 def _model(

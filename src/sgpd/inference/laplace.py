@@ -1,7 +1,7 @@
 """The default engine: the best field by staged shooting, kernels and noise by the evidence, then a joint Gaussian.
 
 1. Restart every 20 rows, where there are hardly any local optima: fit, tune kernels and noise, until settled.
-2. The same with every piece of the recording in one rollout, from there.
+2. Fit with restarts half as often, again and again, then tune once more with every piece in one rollout.
 3. The Gaussian around that optimum, over inducing values and starts together. Where draws of it do not cost what draws
    of the posterior cost, draws by randomise-then-optimise are stored instead.
 """
@@ -28,6 +28,7 @@ from sgpd.inference.linear import Recording, Shooting, log_evidence
 from sgpd.inference.posterior import Features, FieldPosterior, sample_features
 from sgpd.inference.problem import pinned_starts, smoothed_rows
 from sgpd.inference.sampling import randomise_then_optimise, relative_rise
+from sgpd.inference.shooting import descend
 from sgpd.integrators import Integrator
 from sgpd.outcome import NumericalFailure, Outcome
 
@@ -83,10 +84,14 @@ def fit_laplace(
     guess = guess.plain()
     start = hyper = Hyper.unchanged(guess, noise)
     rows, u, history = jnp.asarray(smoothed_rows(data, pieces, pinned)), guess.flat_mean, []
-    lengths = [n for n in (SHORT,) if n < rows.shape[1]] + [rows.shape[1]]
+    lengths = _lengths(rows.shape[1])
     for index, length in enumerate(lengths):
         restart = jnp.broadcast_to(jnp.arange(rows.shape[1]) % length == 0, rows.shape[:2])
         at = Shooting(u, rows, restart)
+        if 0 < index < len(lengths) - 1:
+            at, found = descend(hyper.kernels(guess), integrator, recording, jnp.exp(hyper.noise), at)
+            rows, u = found.along.rows, at.u
+            continue
         tuned = tune(guess, start, hyper, integrator, recording, at, settings.noise is not None)
         rows, u, hyper = tuned.found.along.rows, tuned.at.u, tuned.hyper
         history += [{"restart": length, "round": k, "objective": value} for k, value in enumerate(tuned.values)]
@@ -99,6 +104,14 @@ def fit_laplace(
     noise, rows = np.asarray(tuned.noise), np.asarray(rows)
     diagnosis = diagnose(data, pieces, recording, posterior, rows, noise, facts)
     return Found(posterior, noise, joint, pieces, rows, history, facts, diagnosis)
+
+
+def _lengths(rows: int) -> list[int]:
+    """Rows between restarts, stage by stage: doubled until the whole is one rollout, so that no stage leaps too far."""
+    lengths = [SHORT]
+    while 2 * lengths[-1] < rows:
+        lengths.append(2 * lengths[-1])
+    return [length for length in lengths if length < rows] + [rows]
 
 
 def _pieces(data: Trajectories) -> Windows:

@@ -99,7 +99,7 @@ class Model:
     def draws(self, paths: int, seed: int = 0) -> Field:
         """Several fields, stacked along a leading axis: those behind the paths of `predict` with the same arguments.
 
-        Call them under `equinox.filter_vmap`.
+        Call them under `equinox.filter_vmap`. A forecast from a start that the fit had to guess conditions them on it.
         """
         drawn, features = self._drawn(seed, paths)
         return _fields(self.posterior, drawn.u, features)

@@ -1,0 +1,70 @@
+"""A fit says what it found, and speaks up where the structure does not fit the recording."""
+
+import warnings
+
+import jax.numpy as jnp
+import numpy as np
+
+import sgpd
+from sgpd.data import windows
+from sgpd.gp import SquaredExponential
+from sgpd.inference.diagnosis import _coloured, _left_open, _noisier, _slope
+from sgpd.inference.linear import Recording
+from sgpd.inference.posterior import LatentGroup
+
+
+def recording_of(states):
+    data = sgpd.Trajectories.from_arrays(0.1 * np.arange(len(states)), states, names=["a", "b"])
+    return data, Recording.of(data, windows(data, len(states)), np.array([False]))
+
+
+def test_residuals_that_resemble_their_neighbours_are_named_and_white_ones_are_not():
+    noise = np.random.default_rng(0).normal(size=(400, 2))
+    noise[:, 1] = np.convolve(np.random.default_rng(1).normal(size=403), np.ones(4) / 2, "valid")  # correlation 3/4
+    data, recording = recording_of(noise)
+    said = _coloured(data.names, recording, np.zeros((1, 400, 2)))
+    assert len(said) == 1
+    assert "Residuals of b are not white" in said[0]
+    b = noise[:, 1]
+    assert f"correlate by {(b[1:] * b[:-1]).mean() / (b**2).mean():.2f}" in said[0]
+
+
+def test_noise_beyond_the_roughness_of_the_recording_is_named_by_channel():
+    states = np.stack([np.sin(np.arange(200) / 10), np.cos(np.arange(200) / 10)], axis=1)
+    data, _ = recording_of(states + 0.1 * np.random.default_rng(2).normal(size=states.shape))
+    assert _noisier(data, np.array([0.1, 0.1])) == []
+    assert "(b 3." in _noisier(data, np.array([0.1, 0.35]))[0]
+
+
+def test_a_slope_and_its_standard_error_are_those_of_linear_regression():
+    values = np.array([1.0, 1.4, 1.1, 2.0, 2.2, 2.1])
+    design = np.stack([np.ones(6), np.arange(6)], axis=1)
+    coefficients, square, *_ = np.linalg.lstsq(design, values)
+    covariance = square[0] / 4 * np.linalg.inv(design.T @ design)
+    np.testing.assert_allclose(_slope(values), [coefficients[1], np.sqrt(covariance[1, 1])], rtol=1e-12)
+
+
+def test_what_inducing_points_leave_open_is_the_conditional_variance():
+    inducing, x = np.array([[0.0], [1.0], [2.5]]), np.linspace(-1, 4, 9)[:, None]
+    kernel = SquaredExponential(jnp.array([[0.8]]), jnp.array([1.7]))
+    group = LatentGroup(kernel, jnp.asarray(inducing)[None], jnp.ones((1, 1, 1)))
+    k = lambda a, b: np.exp(-((a - b.T) ** 2) / 2 / 0.8**2)
+    expected = 1 - np.diag(k(x, inducing) @ np.linalg.solve(k(inducing, inducing), k(inducing, x)))
+    np.testing.assert_allclose(_left_open(group, jnp.asarray(x)[None])[0], expected, atol=1e-6)
+
+
+def test_friction_in_a_recording_that_is_fitted_as_hamiltonian_is_told():
+    """A pendulum that loses two thirds of its energy while it is recorded."""
+    system = sgpd.systems.get("pendulum")
+    step = sgpd.integrators.get("rk4")
+    damped = lambda x: system.field(x) - jnp.array([0.1 * x[0], 0.0])
+    states = sgpd.integrators.rollout(step, damped, jnp.asarray(system.x0), jnp.full(2000, 0.005), 20).states
+    noisy = np.asarray(states) + 0.02 * np.random.default_rng(3).normal(size=states.shape)
+    data = sgpd.Trajectories.from_arrays(0.1 * np.arange(len(noisy)), noisy, names=["p", "q"])
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model = sgpd.fit(data, "separable")
+    assert any("larger than the roughness" in str(warning.message) for warning in told)
+    assert any("energy of the recorded states falls" in note for note in model.notes)
+    assert any("not white" in note for note in model.notes)
+    assert model.notes[0].startswith("Integrator: stormer-verlet")
