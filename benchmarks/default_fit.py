@@ -1,6 +1,6 @@
 """The default fit on the paper's tasks: accuracy, calibration and time, over noise seeds, beside the other methods.
 
-    python benchmarks/default_fit.py [--seeds 1000-1019] [--out build/default-fit] [--only pendulum ...] [--others]
+    python benchmarks/default_fit.py [--seeds 1000-1019] [--out build/default-fit] [--only pendulum ...] [--x0 known]
 
 Exact truth, the paper's sampling and noise. Every fit is kept as one line of JSON, so an interrupted run goes on where
 it stopped. The table is printed and written to OUT/table.md; docs/default-fit.md shows it. `--others` adds the paper's
@@ -51,6 +51,7 @@ def main():
     parser.add_argument("--seeds", default="1000-1019")
     parser.add_argument("--out", type=Path, default=Path("build/default-fit"))
     parser.add_argument("--only", nargs="*", default=list(FITS))
+    parser.add_argument("--x0", nargs="*", default=["known", "latent"], choices=["known", "latent"])
     parser.add_argument("--others", action="store_true")
     options = parser.parse_args()
     first, last = map(int, options.seeds.split("-"))
@@ -64,7 +65,7 @@ def main():
         with lines.open("a") as file:
             file.write(json.dumps(row) + "\n")
         print(json.dumps({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()}), flush=True)
-    text = table([row for row in rows if row["seed"] in seeds])
+    text = f"Seeds {options.seeds}, sgpd {sgpd.__version__}.\n\n" + table([r for r in rows if r["seed"] in seeds])
     (options.out / "table.md").write_text(text)
     print(text)
 
@@ -74,7 +75,7 @@ def missing_fits(options, seeds, rows: list[dict]):
     done = {(row["fit"], row["x0"], row["seed"]) for row in rows}
     fits = {name: FITS[name] for name in options.only}
     for name, recipe in (fits | (EULER if options.others else {})).items():
-        for x0 in ("known", "latent") if name in FITS else ("known",):
+        for x0 in options.x0 if name in FITS else ("known",):
             for seed in seeds:
                 if (name, x0, seed) not in done:
                     yield {"fit": name, "x0": x0, "seed": seed} | measure(*recipe, x0, seed)

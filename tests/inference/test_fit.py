@@ -219,12 +219,12 @@ def test_a_posterior_of_another_structure_is_no_start(pendulum):
         sgpd.fit(pendulum, "separable", inference=SHORT, initial=other)
 
 
-@pytest.mark.parametrize(("interval", "method"), [(0.1, "stormer-verlet"), (0.45, "yoshida-4")])
+@pytest.mark.parametrize(("interval", "method"), [(0.1, "stormer-verlet"), (0.6, "yoshida-4")])
 def test_the_automatic_integrator_has_order_four_where_a_step_is_a_large_part_of_the_motion(interval, method):
-    """The pendulum turns by about 2.2 radians in a second."""
+    """The pendulum turns by about 2.2 radians in a second; splines see a little less of it when rows are far apart."""
     system = sgpd.systems.get("pendulum")
     times = interval * np.arange(60)
     data = sgpd.Trajectories.from_arrays(times, system.simulate(system.x0, times))
     assert _method("auto", sgpd.structures.Separable(), data).name == method
     assert _method("auto", sgpd.structures.Free(), data).name == "rk4"
-    assert 1.5 < _turn(data) / interval < 3.0
+    assert 1.2 < _turn(data) / interval < 2.5
