@@ -39,7 +39,7 @@ DEFAULTS = {
 }
 
 QUICK = 8  # a quick run shortens trainings to an eighth, where they take at least ...
-LONG = 40  # ... so many epochs
+LONG = 10  # ... so many epochs
 QUICK_FEATURES = 256  # at most, in a quick run
 QUICK_PATHS = 16  # behind its bands
 EMPTY = dict.fromkeys(
@@ -146,10 +146,10 @@ def _models(
     experiment: Experiment, recordings: Sequence[Trajectories], seeds: Sequence[int], progress: Progress | None
 ) -> list[Model]:
     if experiment.method == "default":
-        structure = DEFAULTS[experiment.system_name]
-        models = []
+        structure, models = DEFAULTS[experiment.system_name], []
+        settings = sgpd.Laplace(stored=QUICK_PATHS) if experiment.quick else sgpd.Laplace()
         for index, (recording, seed) in enumerate(zip(recordings, seeds, strict=True)):
-            models.append(sgpd.fit(recording, structure, x0="known", seed=seed))
+            models.append(sgpd.fit(recording, structure, x0="known", inference=settings, seed=seed))
             if progress is not None:
                 progress(index + 1, len(seeds))
         return models
