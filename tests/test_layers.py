@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "sgpd"
-LAYERS = "arrays outcome fields | systems data gp integrators | structures | checks | inference | report | cli"
+LAYERS = "arrays outcome writing fields | systems data gp integrators | structures | checks | inference | report | cli"
 LEVEL = {unit: level for level, units in enumerate(LAYERS.split("|")) for unit in units.split()}
 OUTSIDE = {"paper"}
 ROOT = "sgpd"  # the lazy public names: whoever imports them may get any layer

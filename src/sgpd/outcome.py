@@ -49,6 +49,16 @@ class NumericalFailure(RuntimeError):
         super().__init__(" ".join(part for part in (outcome.sentence, detail, outcome.remedy) if part))
 
 
+class BadInput(ValueError):
+    """Input that cannot be used: what is wrong and where, and what to do about it."""
+
+    def __init__(
+        self, message: str, hint: str, file: str | None = None, line: int | None = None, column: str | None = None
+    ):
+        self.message, self.hint, self.file, self.line, self.column = message, hint, file, line, column
+        super().__init__(f"{message}; {hint}")
+
+
 class SgpdWarning(UserWarning):
     """Something a careful user wants to know about a result that is usable all the same."""
 

@@ -8,7 +8,7 @@ import numpy as np
 import sgpd
 from sgpd.data import windows
 from sgpd.gp import SquaredExponential
-from sgpd.inference.diagnosis import _coloured, _left_open, _noisier, _slope
+from sgpd.inference.diagnosis import _left_open, _noise, _slope, _white
 from sgpd.inference.linear import Recording
 from sgpd.inference.posterior import LatentGroup
 
@@ -22,18 +22,32 @@ def test_residuals_that_resemble_their_neighbours_are_named_and_white_ones_are_n
     noise = np.random.default_rng(0).normal(size=(400, 2))
     noise[:, 1] = np.convolve(np.random.default_rng(1).normal(size=403), np.ones(4) / 2, "valid")  # correlation 3/4
     data, recording = recording_of(noise)
-    said = _coloured(data.names, recording, np.zeros((1, 400, 2)))
-    assert len(said) == 1
-    assert "Residuals of b are not white" in said[0]
+    check = _white(data.names, recording, np.zeros((1, 400, 2)))
     b = noise[:, 1]
-    assert f"correlate by {(b[1:] * b[:-1]).mean() / (b**2).mean():.2f}" in said[0]
+    correlation = (b[1:] * b[:-1]).mean() / (b**2).mean()
+    assert check.verdict == "ATTENTION"
+    assert f"neighbours correlate, b by {correlation:.2f} (limit 0.20)" in check.sentence  # 4/sqrt(399)
+    np.testing.assert_allclose([check.value, check.limit], [correlation, 4 / np.sqrt(399)])
+    assert _white(("a",), *_alone(noise[:, :1])).verdict == "PASS"
+
+
+def _alone(residuals):
+    data = sgpd.Trajectories.from_arrays(0.1 * np.arange(len(residuals)), residuals)
+    cut = windows(data, len(residuals))
+    return Recording.of(data, cut, np.array([False])), np.zeros((1, *residuals.shape))
+
+
+def test_residuals_of_a_few_rows_are_not_measured():
+    assert _white(("a",), *_alone(np.random.default_rng(0).normal(size=(8, 1)))).verdict == "NOT MEASURED"
 
 
 def test_noise_beyond_the_roughness_of_the_recording_is_named_by_channel():
     states = np.stack([np.sin(np.arange(200) / 10), np.cos(np.arange(200) / 10)], axis=1)
     data, _ = recording_of(states + 0.1 * np.random.default_rng(2).normal(size=states.shape))
-    assert _noisier(data, np.array([0.1, 0.1])) == []
-    assert "(b 3." in _noisier(data, np.array([0.1, 0.35]))[0]
+    assert _noise(data, np.array([0.1, 0.1])).verdict == "PASS"
+    check = _noise(data, np.array([0.1, 0.35]))
+    assert check.verdict == "ATTENTION"
+    assert "(b 3." in check.sentence
 
 
 def test_a_slope_and_its_standard_error_are_those_of_linear_regression():
@@ -67,4 +81,7 @@ def test_friction_in_a_recording_that_is_fitted_as_hamiltonian_is_told():
     assert any("larger than the roughness" in str(warning.message) for warning in told)
     assert any("energy of the recorded states falls" in note for note in model.notes)
     assert any("not white" in note for note in model.notes)
+    verdicts = {check.id: check.verdict for check in model.diagnosis}
+    assert verdicts["recorded_energy"] == verdicts["noise"] == verdicts["residuals"] == "ATTENTION"
+    assert verdicts["settled"] == "PASS"
     assert model.notes[0].startswith("Integrator: stormer-verlet")

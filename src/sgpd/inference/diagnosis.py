@@ -1,4 +1,4 @@
-"""What a fit says about itself, in words: numbers a physicist would ask for, and what does not look right."""
+"""What a fit says about itself: numbers a physicist would ask for, in words, and whether it suits the recording."""
 
 from typing import NamedTuple
 
@@ -7,12 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from sgpd.data import Trajectories, Windows
+from sgpd.checks import Check
+from sgpd.data import Run, Trajectories, Windows
 from sgpd.inference.initial import noise_std, smooth_run
 from sgpd.inference.linear import Recording
 from sgpd.inference.posterior import FieldPosterior
 
 WHITE = 4.0  # standard errors of a correlation between neighbouring residuals
+FEW = 10  # pairs of neighbours, below which their correlation says nothing
 ROUGH = 1.5  # noise found, against what the recording's own roughness shows
 TREND = 5.0  # standard errors of a slope of the energy
 SPARSE = 1e-3  # share of the prior's variance that the inducing points leave open where the recording goes
@@ -20,10 +22,10 @@ BLOCKS = 12
 
 
 class Diagnosis(NamedTuple):
-    """Sentences: what was found, and what deserves a look."""
+    """What was found, in sentences, and what was looked at."""
 
     notes: tuple[str, ...]
-    warnings: tuple[str, ...]
+    checks: tuple[Check, ...]
 
 
 def diagnose(
@@ -47,14 +49,14 @@ def diagnose(
     used = int(sum(pieces.lengths))
     if used < sum(map(len, data.runs)):
         notes.append(f"The fit used {used} of {sum(map(len, data.runs))} rows, in {len(pieces)} pieces spread evenly.")
-    problems = [
-        *_unsettled(facts),
-        *_coloured(data.names, recording, rows),
-        *_noisier(data, noise),
-        *_losing_energy(data, posterior),
-        *_sparse(posterior, rows),
-    ]
-    return Diagnosis(tuple(notes), tuple(problems))
+    checks = (
+        _settled(facts),
+        _white(data.names, recording, rows),
+        _noise(data, noise),
+        _recorded_energy(data, posterior),
+        _inducing(posterior, rows),
+    )
+    return Diagnosis(tuple(notes), tuple(check for check in checks if check is not None))
 
 
 def _lengthscales(posterior: FieldPosterior, dimension: int) -> str:
@@ -72,68 +74,83 @@ def _draws(facts: dict) -> str:
     return f"{excess}, and most fits to randomised data failed: take the bands with care."
 
 
-def _unsettled(facts: dict) -> list[str]:
+def _settled(facts: dict) -> Check:
+    title = "kernels and noise settled"
     if facts["settled"]:
-        return []
-    return ["Kernels and noise were still changing when the fit stopped; compare with another seed or kernel."]
+        return Check("settled", title, None, None, "PASS", "Kernels and noise settled.")
+    sentence = "Kernels and noise were still changing when the fit stopped."
+    return Check("settled", title, None, None, "ATTENTION", sentence, "Compare with another seed or kernel.")
 
 
-def _coloured(names: tuple[str, ...], recording: Recording, rows: np.ndarray) -> list[str]:
+def _white(names: tuple[str, ...], recording: Recording, rows: np.ndarray) -> Check:
     """Neighbouring residuals that resemble one another: the rollout misses something that the recording does."""
-    seen = np.asarray(recording.observed)
+    title, seen = "correlation of neighbouring residuals", np.asarray(recording.observed)
     left = np.where(seen, np.asarray(recording.states) - rows, 0.0)
     both = seen[:, 1:] & seen[:, :-1]
-    found = []
-    for k, name in enumerate(names):
-        count, square = both[:, :, k].sum(), (left[:, :, k] ** 2).sum() / max(seen[:, :, k].sum(), 1)
-        if count < 10 or square == 0:
-            continue
-        correlation = (left[:, 1:, k] * left[:, :-1, k] * both[:, :, k]).sum() / count / square
-        if correlation > WHITE / np.sqrt(count):
-            found.append(
-                f"Residuals of {name} are not white (neighbours correlate by {correlation:.2f}): the structure or the "
-                "step may not fit this recording; try another structure, or more inducing points."
-            )
-    return found
+    counts, squares = both.sum(axis=(0, 1)), (left**2).sum(axis=(0, 1)) / np.maximum(seen.sum(axis=(0, 1)), 1)
+    tried = [k for k in range(len(names)) if counts[k] >= FEW and squares[k] > 0]
+    if not tried:
+        sentence = f"Residuals were not tested: there are fewer than {FEW} neighbouring pairs."
+        return Check("residuals", title, None, None, "NOT MEASURED", sentence, "Record more rows.")
+    products = (left[:, 1:] * left[:, :-1] * both).sum(axis=(0, 1))
+    found = {k: products[k] / counts[k] / squares[k] for k in tried}
+    limits = {k: WHITE / np.sqrt(counts[k]) for k in tried}
+    worst = max(tried, key=lambda k: found[k] / limits[k])
+    value, limit = float(found[worst]), float(limits[worst])
+    coloured = [f"{names[k]} by {found[k]:.2f}" for k in tried if found[k] > limits[k]]
+    if not coloured:
+        sentence = (
+            f"Residuals are white: neighbours correlate by {value:.2f} at most ({names[worst]}, limit {limit:.2f})."
+        )
+        return Check("residuals", title, value, limit, "PASS", sentence)
+    sentence = f"Residuals are not white: neighbours correlate, {', '.join(coloured)} (limit {limit:.2f})."
+    remedy = "The structure or the step may not fit this recording; try another structure, or more inducing points."
+    return Check("residuals", title, value, limit, "ATTENTION", sentence, remedy)
 
 
-def _noisier(data: Trajectories, noise: np.ndarray) -> list[str]:
-    rough = noise_std(data)
-    worse = [f"{n} {a / b:.1f} times" for n, a, b in zip(data.names, noise, rough, strict=True) if a > ROUGH * b]
+def _noise(data: Trajectories, noise: np.ndarray) -> Check:
+    ratios = noise / noise_std(data)
+    title, worst = "noise found over roughness of the recording", float(ratios.max())
+    worse = [f"{name} {ratio:.1f} times" for name, ratio in zip(data.names, ratios, strict=True) if ratio > ROUGH]
     if not worse:
-        return []
-    return [
-        f"The noise found is larger than the roughness of the recording shows ({', '.join(worse)}): the structure does "
-        "not fit the data, or the recording has slow disturbances; try the structure 'free' and compare."
-    ]
+        sentence = (
+            f"The noise found is that of the recording's roughness (at most {worst:.1f} times it, limit {ROUGH})."
+        )
+        return Check("noise", title, worst, ROUGH, "PASS", sentence)
+    sentence = f"The noise found is larger than the roughness of the recording shows ({', '.join(worse)})."
+    remedy = (
+        "The structure does not fit the data, or the recording has slow disturbances; try the structure 'free' and "
+        "compare."
+    )
+    return Check("noise", title, worst, ROUGH, "ATTENTION", sentence, remedy)
 
 
-def _losing_energy(data: Trajectories, posterior: FieldPosterior) -> list[str]:
+def _recorded_energy(data: Trajectories, posterior: FieldPosterior) -> Check | None:
     """The learned energy along the recording as splines see it, in blocks: friction shows as a slope."""
     energy = getattr(posterior.mean(), "energy", None)
     if energy is None:
-        return []
-    slopes, errors = [], []
-    for run in data.runs:
-        if len(run) < 3 * BLOCKS:
-            continue
-        states = jnp.asarray(smooth_run(run).states)
-        along = np.asarray(jax.jit(jax.vmap(energy))(states))
-        size = len(along) // BLOCKS
-        means = along[: size * BLOCKS].reshape(BLOCKS, size).mean(axis=1)
-        slope, error = _slope(means)
-        slopes.append(slope)
-        errors.append(error)
-    if not slopes:
-        return []
-    slope, error = np.mean(slopes), np.sqrt(np.sum(np.square(errors))) / len(errors)
-    if abs(slope) < TREND * error:
-        return []
+        return None
+    title = "trend of the recording's energy, in standard errors"
+    long = [run for run in data.runs if len(run) >= 3 * BLOCKS]
+    if not long:
+        sentence = f"The recording's energy was not followed: no run has {3 * BLOCKS} rows."
+        return Check("recorded_energy", title, None, TREND, "NOT MEASURED", sentence, "Record longer runs.")
+    fitted = [_slope(_block_means(energy, run)) for run in long]
+    slope, error = np.mean([s for s, _ in fitted]), np.sqrt(np.sum([e**2 for _, e in fitted])) / len(fitted)
+    value = float(abs(slope) / max(error, 1e-300))
+    if value < TREND:
+        sentence = f"The energy of the recorded states has no trend ({value:.1f} standard errors, limit {TREND:g})."
+        return Check("recorded_energy", title, value, TREND, "PASS", sentence)
     word = "falls" if slope < 0 else "rises"
-    return [
-        f"The learned energy of the recorded states {word} steadily ({slope / error:+.0f} standard errors): a "
-        "Hamiltonian structure has no friction or drive; use the structure 'free' if the system has."
-    ]
+    sentence = f"The energy of the recorded states {word} steadily ({slope / error:+.0f} standard errors)."
+    remedy = "A Hamiltonian structure has no friction or drive; use the structure 'free' if the system has."
+    return Check("recorded_energy", title, value, TREND, "ATTENTION", sentence, remedy)
+
+
+def _block_means(energy, run: Run) -> np.ndarray:
+    along = np.asarray(jax.jit(jax.vmap(energy))(jnp.asarray(smooth_run(run).states)))
+    size = len(along) // BLOCKS
+    return along[: size * BLOCKS].reshape(BLOCKS, size).mean(axis=1)
 
 
 def _slope(values: np.ndarray) -> tuple[float, float]:
@@ -144,18 +161,19 @@ def _slope(values: np.ndarray) -> tuple[float, float]:
     return float(slope), float(np.sqrt(left @ left / (len(values) - 2) / (t @ t)))
 
 
-def _sparse(posterior: FieldPosterior, rows: np.ndarray) -> list[str]:
+def _inducing(posterior: FieldPosterior, rows: np.ndarray) -> Check:
     specs = posterior.structure.groups(posterior.dimension)
     states = jnp.asarray(rows.reshape(-1, rows.shape[-1]))
     pairs = zip(posterior.groups, specs, strict=True)
     shares = [float(jnp.max(_left_open(group, spec.inputs(states)))) for group, spec in pairs]
+    title, worst = "prior variance that inducing points leave open", max(shares)
     poor = [f"{s.name} {share:.1%}" for s, share in zip(specs, shares, strict=True) if share > SPARSE]
     if not poor:
-        return []
-    return [
-        f"The inducing points leave part of the prior open where the recording goes ({', '.join(poor)} of its "
-        "variance); more of them (Laplace(inducing=...)) may help."
-    ]
+        sentence = f"Inducing points suffice: they leave {worst:.1e} of the prior variance open (limit {SPARSE:g})."
+        return Check("inducing", title, worst, SPARSE, "PASS", sentence)
+    sentence = f"Inducing points leave part of the prior variance open where the recording goes: {', '.join(poor)}."
+    remedy = "More of them (Laplace(inducing=...)) may help."
+    return Check("inducing", title, worst, SPARSE, "ATTENTION", sentence, remedy)
 
 
 @jax.jit

@@ -3,6 +3,7 @@
 import dataclasses
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import overload
 
 import jax
@@ -11,10 +12,12 @@ import numpy as np
 from sgpd.checks import require_compatible
 from sgpd.data import Trajectories, Windows
 from sgpd.inference.bound import Parameters
+from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.initial import initial_posterior, smooth_run
 from sgpd.inference.joint import Joint
 from sgpd.inference.laplace import Laplace, Progress, fit_laplace
-from sgpd.inference.model import Model, Pieces
+from sgpd.inference.model import Model
+from sgpd.inference.pieces import Pieces
 from sgpd.inference.posterior import FieldPosterior
 from sgpd.inference.problem import Variational, prepare, side_by_side
 from sgpd.inference.variational import initial_state, train
@@ -53,6 +56,7 @@ def fit(
     initial: FieldPosterior | Sequence[FieldPosterior] | None = None,
     seed: int | Sequence[int] = 0,
     progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
 ) -> Model | list[Model]:
     """Learn a system from recordings.
 
@@ -69,6 +73,8 @@ def fit(
     - `seed`: of all random numbers; several seeds are trained side by side and give a list of models. `data` and
         `initial` may then be lists too, one entry a seed: a study over noise is one call.
     - `progress`: called with (stages or epochs done, those in all) after each.
+    - `checkpoint`: a file in which the fit keeps where it stands, and from which it goes on if the file is there: an
+        interrupted fit ends with the same numbers. It stays when the fit has ended; delete it then.
     """
     seeds = [seed] if isinstance(seed, int) else list(seed)
     recordings = _one_each(data, Trajectories, len(seeds), "data")
@@ -77,18 +83,20 @@ def fit(
     require_compatible(structure.traits(recordings[0].dimension), method, structure.name)
     if x0 not in STARTS:
         raise unknown_name("way to start (x0=)", x0, STARTS)
+    if checkpoint is not None and len(seeds) > 1:
+        raise ValueError("A checkpoint is of one fit; give one seed, or no checkpoint.")
     settings = _settings(inference)
     guesses = _one_each(initial, FieldPosterior, len(seeds), "initial")
     guess = _once(lambda recording, given: _guess(given, recording, structure, settings))
     guesses = [guess(*each) for each in zip(recordings, guesses, strict=True)]
     if isinstance(settings, Laplace):
         each = zip(recordings, guesses, seeds, strict=True)
-        models = [_laplace(*one, method, settings, x0, progress) for one in each]
+        models = [_laplace(*one, method, settings, x0, progress, checkpoint) for one in each]
         if integrator == "auto":
             chosen = f"Integrator: {method.name} (order {method.order}), chosen for '{structure.name}' and this step."
             models = [dataclasses.replace(model, notes=(chosen, *model.notes)) for model in models]
     else:
-        models = _variational(recordings, guesses, seeds, method, settings, x0, progress)
+        models = _variational(recordings, guesses, seeds, method, settings, x0, progress, checkpoint)
     return models[0] if isinstance(seed, int) else models
 
 
@@ -134,9 +142,11 @@ def _laplace(
     settings: Laplace,
     x0: str,
     progress: Progress | None,
+    checkpoint: str | Path | None,
 ) -> Model:
-    found = fit_laplace(data, guess, integrator, settings, x0, seed, progress)
-    for sentence in found.diagnosis.warnings:
+    found = fit_laplace(data, guess, integrator, settings, x0, seed, progress, checkpoint)
+    attention = tuple(f"{c.sentence} {c.remedy}" for c in found.diagnosis.checks if c.verdict == "ATTENTION")
+    for sentence in attention:
         warnings.warn(sentence, SgpdWarning, stacklevel=3)
     return Model(
         posterior=found.posterior,
@@ -151,8 +161,10 @@ def _laplace(
         features=settings.features,
         spread=settings.spread,
         history=found.history,
-        facts=found.facts,
-        notes=found.diagnosis.notes + found.diagnosis.warnings,
+        run_names=data.run_names,
+        facts=found.facts | _about(data),
+        notes=found.diagnosis.notes + attention,
+        diagnosis=found.diagnosis.checks,
     )
 
 
@@ -164,12 +176,14 @@ def _variational(
     settings: Variational,
     x0: str,
     progress: Progress | None,
+    checkpoint: str | Path | None,
 ) -> list[Model]:
     """All seeds side by side."""
     prepared_for = _once(lambda data, guess: prepare(data, guess, integrator, settings, x0))
     prepared = [prepared_for(*each) for each in zip(recordings, guesses, strict=True)]
     problem, parameters = side_by_side([(problem, parameters) for problem, parameters, _ in prepared])
-    state = train(problem, initial_state(problem, parameters, seeds), progress=progress)
+    kept = Checkpoint(checkpoint, (problem, parameters, repr((settings, integrator, x0)), seeds))
+    state = train(problem, initial_state(problem, parameters, seeds), progress=progress, checkpoint=kept)
     return [
         _model(recording, integrator, settings, x0, state, cut, index)
         for index, (recording, (_, _, cut)) in enumerate(zip(recordings, prepared, strict=True))
@@ -227,7 +241,22 @@ def _model(
         features=settings.features,
         spread=settings.spread,
         history=[{k: v if np.isscalar(v) else float(v[index]) for k, v in line.items()} for line in state.history],
+        run_names=data.run_names,
+        facts=_about(data),
     )
+
+
+def _about(data: Trajectories) -> dict:
+    """Where the recording goes, by channel."""
+    rows = np.concatenate([run.states for run in data.runs])
+    low, high = np.nanmin(rows, axis=0), np.nanmax(rows, axis=0)
+    return {
+        "rows": data.rows,
+        "center": data.center.tolist(),
+        "spread": data.spread.tolist(),
+        "low": low.tolist(),
+        "high": high.tolist(),
+    }
 
 
 def _kept(cut: Windows, settings: Variational) -> np.ndarray:

@@ -10,7 +10,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
 from sgpd.data import Run, Trajectories
 from sgpd.gp import FramedGaussian, Kernel, SquaredExponential, WhitenedGaussian
@@ -107,9 +106,12 @@ def _matched(
     groups = [_group(spec, states, m, kernel, points) for spec, m in zip(specs, multiples, strict=True)]
     zero = tuple(WhitenedGaussian.isotropic(jnp.zeros(g.scaled_locations.shape[:2]), 1.0, diagonal) for g in groups)
     unit = FieldPosterior(structure, states.shape[1], tuple(groups), zero)
-    design = [np.asarray(block) for block in _design(unit, jnp.asarray(states))]
-    if not all(np.isfinite(block).all() for block in design):
+    whole = np.asarray(unit.design(jnp.asarray(states)))
+    if not np.isfinite(whole).all():
         raise NumericalFailure(Outcome.NOT_POSITIVE_DEFINITE)
+    ends = np.cumsum([q.mean.size for q in zero])[:-1]
+    parts = zip(np.split(whole, ends, axis=2), zero, strict=True)
+    design = [part.reshape(*part.shape[:2], *q.mean.shape) for part, q in parts]
     amplitudes = [_amplitude(block, smoothed.derivatives) for block in design]
     scaled = [block * a[None, None, :, None] for block, a in zip(design, amplitudes, strict=True)]
     stacked = np.concatenate([b.reshape(*b.shape[:2], -1) for b in scaled], axis=2)
@@ -167,13 +169,6 @@ def _most_uncertain(candidates: np.ndarray, known: np.ndarray, count: int) -> np
         if index >= len(known):
             chosen.append(pivot - len(known))
     return candidates[chosen]
-
-
-@eqx.filter_jit
-def _design(posterior: FieldPosterior, states: Float[Array, "n d"]) -> tuple[Float[Array, "n d count m"], ...]:
-    """∂f(xₙ)/∂u for each group: the field is linear in its whitened inducing values."""
-    zero = tuple(q.mean for q in posterior.values)
-    return jax.jacfwd(lambda u: jax.vmap(posterior.field(u))(states))(zero)
 
 
 def _amplitude(block: np.ndarray, derivatives: np.ndarray) -> np.ndarray:

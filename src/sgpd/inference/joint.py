@@ -26,7 +26,11 @@ class Unknowns(NamedTuple):
     """Whitened values and starts: one set, or a stack of draws."""
 
     u: Float[Array, "*draws p"]
-    starts: Float[Array, "*draws w d"]
+    starts: Float[Array, "*draws w d"] | Float[Array, "*draws d"]  # of all pieces, or of one
+
+    def at(self, piece: int) -> "Unknowns":
+        """With the start of one piece only."""
+        return Unknowns(self.u, self.starts[..., piece, :])
 
 
 class Stored(NamedTuple):
@@ -63,6 +67,7 @@ class Joint(eqx.Module):
         return cls(mean, jsl.block_diag(*blocks), starts, gain, jnp.einsum("wi,ij->wij", std, jnp.eye(std.shape[1])))
 
     @classmethod
+    @eqx.filter_jit
     def laplace(
         cls, recording: Recording, at: Shooting, equations: Regression, solution: Solution, noise: Float[Array, " d"]
     ) -> "Joint":
@@ -81,6 +86,7 @@ class Joint(eqx.Module):
         """The most probable values."""
         return Unknowns(self.mean, self.starts)
 
+    @eqx.filter_jit
     def draw(self, key: Key, paths: int, posterior: FieldPosterior, features: int, spread: Spread) -> Drawn:
         """So many draws, with random features. Of stored ones, different ones as long as there are any."""
         k_features, k_unknowns = jr.split(key)

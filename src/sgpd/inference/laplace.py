@@ -9,23 +9,25 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+from jaxtyping import Array, Float
 
-from sgpd.arrays import Key
 from sgpd.data import Trajectories, Windows, windows
 from sgpd.gp import Kernel, SquaredExponential
 from sgpd.gp.features import Spread
+from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.diagnosis import Diagnosis, diagnose
 from sgpd.inference.evidence import Hyper, Tuned, solution, tune
 from sgpd.inference.initial import gaussians, noise_std
-from sgpd.inference.joint import Drawn, Joint, Stored
+from sgpd.inference.joint import Joint, Stored
 from sgpd.inference.linear import Recording, Shooting, log_evidence
-from sgpd.inference.posterior import Features, FieldPosterior, sample_features
+from sgpd.inference.posterior import FieldPosterior, sample_features
 from sgpd.inference.problem import pinned_starts, smoothed_rows
 from sgpd.inference.sampling import randomise_then_optimise, relative_rise
 from sgpd.inference.shooting import descend
@@ -47,10 +49,14 @@ class Laplace:
 
     kernel: type[Kernel] = SquaredExponential
     inducing: int | None = None  # points for each latent; None: by dimension
-    noise: Sequence[float] | None = None  # standard deviations known beforehand; None: found
+    noise: Sequence[float] | np.ndarray | None = None  # standard deviations known beforehand; None: found
     features: int = 256
     spread: Spread = "quasi"
     stored: int = 128  # draws that are kept where a Gaussian does not describe the posterior
+
+    def __post_init__(self):
+        if self.noise is not None:  # settings are part of what is compiled, so they must be hashable
+            object.__setattr__(self, "noise", tuple(map(float, self.noise)))
 
 
 class Found(NamedTuple):
@@ -60,10 +66,18 @@ class Found(NamedTuple):
     noise: np.ndarray
     joint: Joint
     pieces: Windows
-    rows: np.ndarray  # the best rollout of each piece
     history: list[dict]
     facts: dict
     diagnosis: Diagnosis
+
+
+class _Stage(NamedTuple):
+    """Where the fit stands between two stages."""
+
+    done: int
+    u: Float[Array, " p"]
+    rows: Float[Array, "r n d"]  # of the best rollout
+    hyper: Hyper
 
 
 def fit_laplace(
@@ -74,6 +88,7 @@ def fit_laplace(
     x0: str,
     seed: int,
     progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
 ) -> Found:
     """Fit one recording (or several runs of one system)."""
     report = progress or (lambda done, total: None)
@@ -82,28 +97,31 @@ def fit_laplace(
     recording = Recording.of(data, pieces, pinned)
     noise = jnp.asarray(noise_std(data) if settings.noise is None else np.asarray(settings.noise, float))
     guess = guess.plain()
-    start = hyper = Hyper.unchanged(guess, noise)
-    rows, u, history = jnp.asarray(smoothed_rows(data, pieces, pinned)), guess.flat_mean, []
+    start = Hyper.unchanged(guess, noise)
+    kept = Checkpoint(checkpoint, (guess, recording, repr((settings, integrator, x0, seed))))
+    begin = _Stage(0, guess.flat_mean, jnp.asarray(smoothed_rows(data, pieces, pinned)), start)
+    (done, u, rows, hyper), history = kept.load(begin)
     lengths = _lengths(rows.shape[1])
-    for index, length in enumerate(lengths):
+    for index, length in list(enumerate(lengths))[done:]:
         restart = jnp.broadcast_to(jnp.arange(rows.shape[1]) % length == 0, rows.shape[:2])
         at = Shooting(u, rows, restart)
         if 0 < index < len(lengths) - 1:
             at, found = descend(hyper.kernels(guess), integrator, recording, jnp.exp(hyper.noise), at)
-            rows, u = found.along.rows, at.u
-            continue
-        tuned = tune(guess, start, hyper, integrator, recording, at, settings.noise is not None)
-        rows, u, hyper = tuned.found.along.rows, tuned.at.u, tuned.hyper
-        history += [{"restart": length, "round": k, "objective": value} for k, value in enumerate(tuned.values)]
+        else:
+            tuned = tune(guess, start, hyper, integrator, recording, at, settings.noise is not None)
+            at, found, hyper = tuned.at, tuned.found, tuned.hyper
+            history += [{"restart": length, "round": k, "objective": value} for k, value in enumerate(tuned.values)]
+        u, rows = at.u, found.along.rows
+        if index + 1 < len(lengths):  # what comes after the last stage starts from all of it
+            kept.save(_Stage(index + 1, u, rows, hyper), history)
         report(index + 1, len(lengths) + 1)
     if not np.isfinite(history[-1]["objective"]):
         raise NumericalFailure(Outcome.DIVERGED)
-    found = _found(guess, integrator, recording, tuned, settings, seed)
+    posterior, joint, facts = _found(guess, integrator, recording, tuned, settings, seed)
     report(len(lengths) + 1, len(lengths) + 1)
-    posterior, joint, facts = found
-    noise, rows = np.asarray(tuned.noise), np.asarray(rows)
-    diagnosis = diagnose(data, pieces, recording, posterior, rows, noise, facts)
-    return Found(posterior, noise, joint, pieces, rows, history, facts, diagnosis)
+    noise = np.asarray(tuned.noise)
+    diagnosis = diagnose(data, pieces, recording, posterior, np.asarray(rows), noise, facts)
+    return Found(posterior, noise, joint, pieces, history, facts, diagnosis)
 
 
 def _lengths(rows: int) -> list[int]:
@@ -129,9 +147,9 @@ def _found(guess: FieldPosterior, integrator, recording: Recording, tuned: Tuned
     """The posterior around the optimum, and facts about it."""
     posterior, noise = tuned.hyper.kernels(guess), tuned.noise
     solved = solution(tuned.hyper, guess, recording, tuned.at, tuned.found)
-    joint = _joint(recording, tuned.at, tuned.found.equations, solved, noise)
+    joint = Joint.laplace(recording, tuned.at, tuned.found.equations, solved, noise)
     k_test, k_draws = jr.split(jr.key(seed))
-    drawn = _drawn(joint, k_test, posterior, settings)
+    drawn = joint.draw(k_test, TESTED, posterior, settings.features, settings.spread)
     rise = np.asarray(relative_rise(posterior, integrator, recording, tuned.at, noise, joint, drawn))
     from scipy.stats import chi2  # slow to import
 
@@ -139,7 +157,7 @@ def _found(guess: FieldPosterior, integrator, recording: Recording, tuned: Tuned
     expected = chi2.ppf(0.9, unknowns) / unknowns
     gaussian, failed = bool(np.quantile(rise, 0.9) < SLACK * expected), 0
     if not gaussian:
-        features = _features(jr.key(seed), posterior, settings)
+        features = sample_features(jr.key(seed), posterior, settings.features, settings.spread, settings.stored)
         draws, ok = randomise_then_optimise(
             posterior, integrator, recording, tuned.at, tuned.found.equations, noise, features, k_draws
         )
@@ -159,18 +177,3 @@ def _found(guess: FieldPosterior, integrator, recording: Recording, tuned: Tuned
         "failed_draws": failed,
     }
     return eqx.tree_at(lambda p: p.values, posterior, values), joint, facts
-
-
-@eqx.filter_jit
-def _drawn(joint: Joint, key: Key, posterior: FieldPosterior, settings: Laplace) -> Drawn:
-    return joint.draw(key, TESTED, posterior, settings.features, settings.spread)
-
-
-@eqx.filter_jit
-def _features(key: Key, posterior: FieldPosterior, settings: Laplace) -> Features:
-    return sample_features(key, posterior, settings.features, settings.spread, settings.stored)
-
-
-@eqx.filter_jit
-def _joint(recording: Recording, at: Shooting, equations, solved, noise) -> Joint:
-    return Joint.laplace(recording, at, equations, solved, noise)

@@ -165,6 +165,20 @@ def _accumulate(by_row, added, first):
     return jax.vmap(piece)(by_row, added, first)
 
 
+def cost(
+    recording: Recording,
+    at: Shooting,
+    rows: Float[Array, "r n d"],
+    noise: Float[Array, " d"],
+    pull: float | Float[Array, " p"] = 0.0,
+) -> Scalar:
+    """What is minimised: misfit of the rows, and how far u is from `pull` and the free starts are from their centre."""
+    error = jnp.where(recording.observed, (rows - recording.states) / noise[None, None, :], 0.0)
+    away = (at.starts - recording.centre[:, None, :]) / recording.reach[None, None, :]
+    away = jnp.where(at.free(recording)[:, :, None], away, 0.0)
+    return jnp.sum(error**2) + jnp.sum((at.u - pull) ** 2) + jnp.sum(away**2)
+
+
 def regression(
     recording: Recording, at: Shooting, along: Tangent, j: Float[Array, "r n d p"], noise: Float[Array, " d"]
 ) -> Regression:

@@ -11,52 +11,19 @@ import jax.random as jr
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgpd.arrays import Key
-from sgpd.checks import CheckReport, Claim, judge, measure, preserved, require_compatible
-from sgpd.data import Windows
+from sgpd.arrays import Key, State
+from sgpd.checks import Check, CheckReport, Claim, judge, measure, preserved, require_compatible
 from sgpd.fields import Field
 from sgpd.gp.features import Spread
 from sgpd.inference.forecast import STEP_SLACK, Forecast, Rolled, Schedule, require_usable, roll_paths
 from sgpd.inference.joint import Joint, Unknowns
+from sgpd.inference.pieces import Pieces
 from sgpd.inference.posterior import Features, FieldPosterior
 from sgpd.integrators import Integrator
 from sgpd.integrators import get as get_integrator
 from sgpd.outcome import SgpdWarning
 
 CHECK_PATHS = 8
-
-
-@dataclass(frozen=True, eq=False)
-class Pieces:
-    """Where the fit starts a rollout, and how it goes on from there: w pieces of recorded runs, padded to n rows."""
-
-    run: np.ndarray  # (w,)
-    row: np.ndarray  # (w,), at which row of its run a piece starts
-    times: np.ndarray  # (w, n)
-    steps: np.ndarray  # (w, n-1, m), 0 where there is none
-
-    @classmethod
-    def of(cls, cut: Windows, chosen: np.ndarray | None = None) -> "Pieces":
-        """Those of a fit's windows, or some of them."""
-        cut = cut if chosen is None else cut.take(chosen)
-        return cls(cut.run, cut.row, cut.times, cut.steps)
-
-    def of_run(self, run: int) -> np.ndarray:
-        """The indices of a run's pieces, first to last; runs count from the end where negative."""
-        runs = np.unique(self.run)
-        if not -len(runs) <= run < len(runs):
-            raise ValueError(f"There is no run {run}: the model knows {len(runs)}, from 0 to {len(runs) - 1}.")
-        found = np.flatnonzero(self.run == runs[run])
-        return found[np.argsort(self.row[found])]
-
-    def length(self, piece: int) -> int:
-        """Rows that are not padding."""
-        return 1 + int(np.count_nonzero(self.steps[piece, :, 0]))
-
-    def lead(self, piece: int) -> np.ndarray:
-        """The steps from a piece's start to its end."""
-        steps = self.steps[piece].reshape(-1)
-        return steps[steps > 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +42,10 @@ class Model:
     features: int = 256
     spread: Spread = "quasi"
     history: list[dict] = field(default_factory=list, repr=False)
-    facts: dict = field(default_factory=dict, repr=False)  # numbers about the fit
+    run_names: tuple[str, ...] = ("0",)
+    facts: dict = field(default_factory=dict, repr=False)  # numbers about the recording and the fit
     notes: tuple[str, ...] = ()  # the same in words, with what to look at
+    diagnosis: tuple[Check, ...] = ()  # whether the structure and the fit suit the recording
 
     @property
     def dimension(self) -> int:
@@ -115,6 +84,7 @@ class Model:
         paths: int = 64,
         seed: int = 0,
         run: int = -1,
+        x0_std: ArrayLike | None = None,
     ) -> Forecast:
         """Forecast from x0.
 
@@ -127,18 +97,28 @@ class Model:
         - `step`: the longest step to take, the trained one by default.
         - `integrator`: another method, or "adaptive" for step-size control; the trained one by default.
         - `paths`, `seed`: how many fields to draw, and which.
+        - `x0_std`: standard deviations of a measured x0 (`model.noise` for one like those recorded); 0 by default.
         """
         drawn, features = self._drawn(seed, paths)
-        best, drawn, piece = self._from(x0, run, self.joint.best, drawn)
+        best, drawn, piece = self._from(x0, x0_std is None, run, self.joint.best, drawn)
+        if x0_std is not None:
+            drawn = _blurred(drawn, self._state(x0_std, "x0_std"), jr.fold_in(jr.key(seed), 1))
         lead, origin = (np.zeros(0), 0.0) if x0 is not None else (self.pieces.lead(piece), self.pieces.times[piece, -1])
         at = _times(duration, times, self.step if step is None else step, origin)
         schedule = Schedule.through(at, self.step if step is None else step)
         ahead = self._ahead(integrator, schedule)
         if self.joint.stored is not None and paths > int(self.joint.stored.usable.sum()):
             _warn_repeated(paths, int(self.joint.stored.usable.sum()))
-        one = lambda unknowns: Unknowns(unknowns.u, unknowns.starts[..., piece, :])
         rolled = roll_paths(
-            self.posterior, one(best), one(drawn), features, self.integrator, ahead, jnp.asarray(lead), at, schedule
+            self.posterior,
+            best.at(piece),
+            drawn.at(piece),
+            features,
+            self.integrator,
+            ahead,
+            jnp.asarray(lead),
+            at,
+            schedule,
         )
         return self._forecast(at, *rolled)
 
@@ -149,12 +129,11 @@ class Model:
         times, parts = [], []
         for piece in map(int, index):
             rows = self.pieces.length(piece)
-            one = lambda unknowns, piece=piece: Unknowns(unknowns.u, unknowns.starts[..., piece, :])
             schedule = Schedule(self.pieces.steps[piece].reshape(-1), self.pieces.steps.shape[2])
             rolled = roll_paths(
                 self.posterior,
-                one(self.joint.best),
-                one(drawn),
+                self.joint.best.at(piece),
+                drawn.at(piece),
                 features,
                 self.integrator,
                 self.integrator,
@@ -196,28 +175,33 @@ class Model:
 
     def _drawn(self, seed: int, paths: int) -> tuple[Unknowns, Features]:
         """Everything random about a number of drawn fields and their starts."""
-        return _drawn(self.posterior, self.joint, self.features, self.spread, paths, jr.key(seed))
+        return self.joint.draw(jr.key(seed), paths, self.posterior, self.features, self.spread)
 
-    def _from(self, x0: ArrayLike | None, run: int, best: Unknowns, drawn: Unknowns) -> tuple[Unknowns, Unknowns, int]:
+    def _from(
+        self, x0: ArrayLike | None, exact: bool, run: int, best: Unknowns, drawn: Unknowns
+    ) -> tuple[Unknowns, Unknowns, int]:
         """Best values and draws for a forecast, with its starts, and the piece at which they stand.
 
-        A given state that may be the true start of a recorded run is taken for it, and the field learns from it.
+        An exact state that may be the true start of a recorded run is taken for it, and the field learns from it.
         """
         if x0 is None:
             return best, drawn, int(self.pieces.of_run(run)[-1])
-        state = np.asarray(x0, float)
-        if state.shape != (self.dimension,) or not np.isfinite(state).all():
-            raise ValueError(
-                f"x0 must be {self.dimension} finite numbers ({', '.join(self.names)}), got {x0!r}; "
-                "leave it out to go on from the end of the recording."
-            )
-        state = jnp.asarray(state)
-        for piece in np.flatnonzero(self.pieces.row == 0):
+        state = self._state(x0, "x0")
+        for piece in np.flatnonzero(self.pieces.row == 0) if exact else ():
             if self.joint.expects(int(piece), state):
                 best, drawn = (self.joint.given(int(piece), state, each) for each in (best, drawn))
                 break
         pin = lambda each: Unknowns(each.u, jnp.broadcast_to(state, each.starts.shape))
         return pin(best), pin(drawn), 0
+
+    def _state(self, given: ArrayLike, name: str) -> State:
+        state = np.asarray(given, float)
+        if state.shape != (self.dimension,) or not np.isfinite(state).all():
+            raise ValueError(
+                f"{name} must be {self.dimension} finite numbers ({', '.join(self.names)}), got {given!r}; "
+                "leave it out to go on from the end of the recording."
+            )
+        return jnp.asarray(state)
 
     def _ahead(self, integrator: str | Integrator | None, schedule: Schedule) -> Integrator | None:
         """The method of the forecast (None: adaptive), with a warning where the field was trained with another."""
@@ -235,6 +219,11 @@ class Model:
         elif np.abs(taken / self.step - 1).max() > STEP_SLACK:
             _warn_untrained(f"steps of {taken.min():g} to {taken.max():g} instead of {self.step:g}")
         return chosen
+
+
+def _blurred(drawn: Unknowns, std: State, key: Key) -> Unknowns:
+    """A start of its own for every draw."""
+    return drawn._replace(starts=drawn.starts + std * jr.normal(key, (len(drawn.u), 1, len(std))))
 
 
 def _warn_untrained(difference: str):
@@ -268,11 +257,6 @@ def _warn_repeated(paths: int, stored: int):
         SgpdWarning,
         stacklevel=3,
     )
-
-
-@eqx.filter_jit
-def _drawn(posterior: FieldPosterior, joint: Joint, count: int, spread: Spread, paths: int, key: Key):
-    return joint.draw(key, paths, posterior, count, spread)
 
 
 @eqx.filter_jit

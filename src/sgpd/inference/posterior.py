@@ -107,6 +107,7 @@ class FieldPosterior(eqx.Module):
             for g, u, w, b in parts
         ]
 
+    @eqx.filter_jit
     def design(self, states: Float[Array, "n d"]) -> Float[Array, "n d p"]:
         """∂f(xₙ)/∂u: the field is linear in its whitened inducing values."""
         zero = jnp.zeros(sum(g.scaled_locations[..., 0].size for g in self.groups))
@@ -147,6 +148,7 @@ def sample_normals(key: Key, posterior: FieldPosterior, count: int, batch: tuple
     return values, weights
 
 
+@eqx.filter_jit
 def sample_features(key: Key, posterior: FieldPosterior, count: int, spread: Spread, paths: int) -> Features:
     """Random features of so many draws: frequencies that they share, and weights of their own."""
     k_frequencies, k_weights = jr.split(key)

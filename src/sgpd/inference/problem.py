@@ -49,8 +49,12 @@ class Variational:
     diagonal: bool = False  # whether q(z) has a diagonal covariance, else a full one
     features: int = 256
     spread: Spread = "quasi"
-    noise: Sequence[float] | None = None  # standard deviations known beforehand; None: learned
+    noise: Sequence[float] | np.ndarray | None = None  # standard deviations known beforehand; None: learned
     select_last: int = 0  # keep the best of so many last epochs by the rollout error on the recording; 0: the last one
+
+    def __post_init__(self):
+        if self.noise is not None:  # settings are part of what is compiled, so they must be hashable
+            object.__setattr__(self, "noise", tuple(map(float, self.noise)))
 
 
 class Problem(eqx.Module):

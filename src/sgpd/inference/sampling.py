@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from sgpd.arrays import Key, Scalar
 from sgpd.inference.joint import Drawn, Joint, Unknowns
-from sgpd.inference.linear import Recording, Regression, Shooting, moved, regression, roll, solve, tangent
+from sgpd.inference.linear import Recording, Regression, Shooting, cost, moved, regression, roll, solve, tangent
 from sgpd.inference.posterior import Features, FieldPosterior
 from sgpd.integrators import Integrator
 
@@ -37,22 +37,15 @@ def relative_rise(
 ) -> Float[Array, " draws"]:
     """By how much more draws cost than the optimum, in the number of unknowns: about 1 if they are right."""
 
-    def cost(unknowns: Unknowns, features: Features | None):
+    def price(unknowns: Unknowns, features: Features | None):
         place = Shooting(unknowns.u, at.starts.at[:, 0].set(unknowns.starts), at.restart)
         rows = roll(integrator, posterior.field(posterior.unravel(place.u), features), recording, place)
-        return _cost(recording, place, noise, rows, jnp.zeros_like(place.u))
+        return cost(recording, place, rows, noise)
 
-    each = lambda one: cost(one[0], Features(drawn.features.frequencies, one[1]))
+    each = lambda one: price(one[0], Features(drawn.features.frequencies, one[1]))
     costs = jax.lax.map(each, (drawn.unknowns, drawn.features.weights), batch_size=AT_ONCE)
     unknowns = joint.mean.size + jnp.sum(~recording.pinned) * noise.size
-    return (costs - cost(joint.best, None)) / unknowns
-
-
-def _cost(recording: Recording, at: Shooting, noise, rows, pull):
-    error = jnp.where(recording.observed, (rows - recording.states) / noise[None, None, :], 0.0)
-    away = (at.starts[:, 0] - recording.centre) / recording.reach[None, :]
-    away = jnp.where(recording.pinned[:, None], 0.0, away)
-    return jnp.sum(error**2) + jnp.sum((at.u - pull) ** 2) + jnp.sum(away**2)
+    return (costs - price(joint.best, None)) / unknowns
 
 
 class _Search(NamedTuple):
@@ -94,14 +87,14 @@ def randomise_then_optimise(
         randomised = eqx.tree_at(lambda r: (r.states, r.centre), recording, (states, centre))
 
         def improve(search: _Search) -> _Search:
-            equations, cost = _linearised(posterior, integrator, randomised, search.candidate, noise, own, pull)
-            better = cost < search.cost
+            equations, price = _linearised(posterior, integrator, randomised, search.candidate, noise, own, pull)
+            better = price < search.cost
             choose = lambda new, old: jax.tree.map(lambda x, y: jnp.where(better, x, y), new, old)
             place, equations = choose((search.candidate, equations), (search.place, search.equations))
             damping = jnp.where(better, search.damping / 5, search.damping * 10)
             candidate = moved(randomised, place, solve(equations, prior, place.u, damping), noise)
-            fall = jnp.where(better, search.cost - cost, search.fall)
-            lowest = jnp.where(better, cost, search.cost)
+            fall = jnp.where(better, search.cost - price, search.fall)
+            lowest = jnp.where(better, price, search.cost)
             return _Search(candidate, place, equations, lowest, damping, fall, search.count + 1)
 
         nothing = jax.tree.map(jnp.zeros_like, equations)
@@ -120,4 +113,4 @@ def _linearised(posterior, integrator, recording: Recording, at: Shooting, noise
     along, j = tangent(posterior, integrator, recording, at, features)
     equations = regression(recording, at, along, j, noise)
     equations = equations._replace(square=equations.square + pull @ pull, right=equations.right + pull)
-    return equations, _cost(recording, at, noise, along.rows, pull)
+    return equations, cost(recording, at, along.rows, noise, pull)

@@ -1,7 +1,7 @@
 """Models on disk: one safetensors file, arrays and a JSON header, no pickle."""
 
 import json
-import os
+from dataclasses import asdict
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -9,9 +9,11 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import save as to_bytes
 
+from sgpd.checks import Check
 from sgpd.gp import Matern32, Matern52, SquaredExponential, WhitenedGaussian
 from sgpd.inference.joint import Joint, Stored, Unknowns
-from sgpd.inference.model import Model, Pieces
+from sgpd.inference.model import Model
+from sgpd.inference.pieces import Pieces
 from sgpd.inference.posterior import FieldPosterior, LatentGroup
 from sgpd.integrators import (
     Integrator,
@@ -27,8 +29,9 @@ from sgpd.integrators import names as integrator_names
 from sgpd.structures import Structure
 from sgpd.structures import get as get_structure
 from sgpd.structures import names as structure_names
+from sgpd.writing import write_whole
 
-FORMAT = "sgpd.model/2"
+FORMAT = "sgpd.model/3"
 _KERNELS = {kernel.__name__: kernel for kernel in (SquaredExponential, Matern32, Matern52)}
 
 _JOINT_ARRAYS = ("mean", "root", "starts", "gain", "start_root")
@@ -38,14 +41,7 @@ _PIECE_ARRAYS = ("run", "row", "times", "steps")
 
 def save_model(model: Model, path: str | Path):
     """Write a model to one file; either the whole file is there afterwards or nothing has changed."""
-    path = Path(path)
-    payload = to_bytes(_arrays(model), metadata={"sgpd": json.dumps(_header(model))})
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_bytes(payload)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_whole(path, to_bytes(_arrays(model), metadata={"sgpd": json.dumps(_header(model))}))
 
 
 def load(path: str | Path) -> Model:
@@ -87,8 +83,10 @@ def _header(model: Model) -> dict:
         "features": model.features,
         "spread": model.spread,
         "history": model.history,
+        "run_names": model.run_names,
         "facts": model.facts,
         "notes": model.notes,
+        "diagnosis": [asdict(check) for check in model.diagnosis],
     }
 
 
@@ -139,8 +137,10 @@ def _model(header: dict, arrays: dict[str, np.ndarray]) -> Model:
         features=header["features"],
         spread=header["spread"],
         history=header["history"],
+        run_names=tuple(header["run_names"]),
         facts=header["facts"],
         notes=tuple(header["notes"]),
+        diagnosis=tuple(Check(**check) for check in header["diagnosis"]),
     )
 
 

@@ -23,6 +23,7 @@ from sgpd.inference.linear import (
     Shooting,
     Solution,
     Tangent,
+    cost,
     moved,
     regression,
     solve,
@@ -49,7 +50,6 @@ class Shot(NamedTuple):
     posterior: FieldPosterior  # q(u): the optimum, with the Gauss-Newton covariance of each latent
     rows: Float[np.ndarray, "r n d"]
     noise: Float[np.ndarray, " d"]
-    at: Shooting
 
 
 def shoot(
@@ -72,7 +72,7 @@ def shoot(
         )
         noise = _noise(recording, rows, noise, int(restart.sum()), len(covariance) - np.trace(covariance))
     values = gaussians(posterior.whitened, np.asarray(u), covariance)
-    return Shot(eqx.tree_at(lambda f: f.values, posterior, values), rows, noise, at)
+    return Shot(eqx.tree_at(lambda f: f.values, posterior, values), rows, noise)
 
 
 def descend(
@@ -107,11 +107,7 @@ def linearise(
 ) -> Linearised:
     """The linear model around an iterate, and what the iterate costs."""
     along, j = tangent(posterior, integrator, recording, at)
-    error = jnp.where(recording.observed, (along.rows - recording.states) / noise[None, None, :], 0.0)
-    away = (at.starts - recording.centre[:, None, :]) / recording.reach[None, None, :]
-    away = jnp.where(at.free(recording)[:, :, None], away, 0.0)
-    cost = jnp.sum(error**2) + jnp.sum(at.u**2) + jnp.sum(away**2)
-    return Linearised(along, regression(recording, at, along, j, noise), cost)
+    return Linearised(along, regression(recording, at, along, j, noise), cost(recording, at, along.rows, noise))
 
 
 @eqx.filter_jit

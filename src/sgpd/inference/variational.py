@@ -1,5 +1,6 @@
 """The paper's engine: stochastic gradient ascent on the bound, window by window."""
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,12 +14,14 @@ from jaxtyping import Array, Float, Int
 
 from sgpd.gp import FramedGaussian
 from sgpd.inference.bound import Bound, Noise, Parameters, bound
+from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.posterior import Features, FieldPosterior, sample_frequencies, sample_normals
 from sgpd.inference.problem import Problem, Variational
 from sgpd.integrators import rollout
 from sgpd.outcome import NumericalFailure, Outcome
 
 SELECTION_PATHS = 5
+BETWEEN_SAVES = 1.0  # seconds
 MAX_SKIPPED = 50  # steps in a row whose gradient was not finite, before the training is given up
 
 
@@ -70,11 +73,18 @@ def train(
     state: TrainingState,
     epochs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> TrainingState:
     """Go on for so many epochs, to the end by default. Stopping between two epochs changes no number."""
-    last = problem.epochs if epochs is None else min(problem.epochs, state.epoch + epochs)
+    if checkpoint is not None:
+        arrays, history = checkpoint.load(state._replace(history=[]))
+        state = arrays._replace(history=history)
+    last, saved = problem.epochs if epochs is None else min(problem.epochs, state.epoch + epochs), time.monotonic()
     while state.epoch < last:
         state = _epoch(problem, state)
+        if checkpoint is not None and time.monotonic() - saved > BETWEEN_SAVES:
+            checkpoint.save(state._replace(history=[]), state.history)
+            saved = time.monotonic()
         if progress is not None:
             progress(state.epoch, problem.epochs)
     return state

@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 
 from sgpd.paper.figures import FIGURES
 from sgpd.paper.panels import Drawn
-from sgpd.paper.results import Result, sorted_rows, write_whole
+from sgpd.paper.results import Result, sorted_rows
 from sgpd.paper.tables import QUICK, About, tables
+from sgpd.writing import write_whole
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 SCROLL = '<div class="scroll" tabindex="0" role="region" aria-label="{}">'

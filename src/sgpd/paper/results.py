@@ -3,12 +3,13 @@
 import io
 import json
 import math
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
+
+from sgpd.writing import write_whole
 
 
 @dataclass(frozen=True)
@@ -79,13 +80,6 @@ def sorted_rows(results: list[Result]) -> list[dict]:
         return tasks.index(row["task"]), methods.index(row["method"]), row["seed"], *kind
 
     return sorted((result.row for result in results), key=place)
-
-
-def write_whole(path: Path, content: bytes):
-    """Write a file whole or not at all: first beside it under a hidden name, then in its place."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    unfinished.write_bytes(content)
-    unfinished.replace(path)
 
 
 def save_result(result: Result, path: Path):
