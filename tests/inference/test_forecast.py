@@ -144,3 +144,16 @@ def test_a_drawn_field_has_its_own_energy(model):
     field = model.draw(seed=0)
     gradient = jax.grad(field.energy)(jnp.array([0.3, -0.4]))
     np.testing.assert_allclose(field(jnp.array([0.3, -0.4])), [-gradient[1], gradient[0]], rtol=1e-9)
+
+
+def test_a_further_path_lies_inside_the_interval_with_its_probability():
+    """Of exchangeable paths, whatever their number."""
+    rng, repeats = np.random.default_rng(0), 4000
+    for paths, level, expected in ((64, 0.95, 0.95), (30, 0.5, 0.5), (5, 0.95, 4 / 6)):  # five: lowest to highest
+        drawn = rng.normal(size=(paths, repeats, 1))
+        ok = np.ones(paths, bool)
+        forecast = sgpd.Forecast(np.arange(repeats), drawn, drawn[0], ok, np.zeros(paths), ("x",), ("",))
+        low, high = forecast.interval(level)
+        further = rng.normal(size=(repeats, 1))
+        share = ((low <= further) & (further <= high)).mean()
+        assert abs(share - expected) < 4 * np.sqrt(expected * (1 - expected) / repeats)

@@ -85,7 +85,7 @@ def judged(share, n, looks):
     inside = np.full(round(share * n), 0.5)
     pit = np.concatenate([inside, np.full(n - len(inside), 0.999)])[:, None]
     data = sgpd.Trajectories.from_arrays(np.arange(n), np.arange(n)[:, None])
-    return HeldOut(data, (), (np.arange(n),), (pit,), looks, np.array([0.1])).checks[1]
+    return HeldOut(data, (), (np.arange(n),), (pit,), float(looks), np.array([0.1])).checks[1]
 
 
 def test_coverage_is_judged_by_a_binomial_of_looks():

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jax.scipy.linalg import solve_triangular
+from jax.scipy.linalg import block_diag, solve_triangular
 from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar
@@ -138,6 +138,16 @@ def objective(
     return jax.value_and_grad(minus)(flat)
 
 
+def rewhitening(hyper: Hyper, seen_by: Hyper, original: FieldPosterior) -> Float[Array, "p p"]:
+    """B: u of some kernels is B u of others, for the same inducing values."""
+    roots = lambda h: [
+        jax.vmap(lambda k, x, j=g.jitter: prior_root(k, x, j))(g.kernel, g.inducing) for g in h.kernels(original).groups
+    ]
+    pairs = zip(roots(hyper), roots(seen_by), strict=True)
+    blocks = [jax.vmap(lambda old, new: solve_triangular(new, old, lower=True))(old, new) for old, new in pairs]
+    return block_diag(*(block for stack in blocks for block in stack))
+
+
 def _value(hyper: Hyper, start: Hyper, original, recording, at, found) -> float:
     return -float(objective(ravel_pytree(hyper)[0], start, original, recording, at, found)[0])
 
@@ -174,16 +184,5 @@ def _refitted(proposal: Hyper, hyper: Hyper, original, integrator, recording, at
 @eqx.filter_jit
 def _guesses(proposal: Hyper, hyper: Hyper, original, recording, at, found) -> tuple[Shooting, Shooting]:
     solved = solution(proposal, original, recording, at, found)
-    old, new = (
-        [
-            jax.vmap(lambda k, x, j=g.jitter: prior_root(k, x, j))(g.kernel, g.inducing)
-            for g in h.kernels(original).groups
-        ]
-        for h in (hyper, proposal)
-    )
-    same = [
-        jax.vmap(lambda o, n, u: solve_triangular(n, o @ u, lower=True))(o, n, u)
-        for o, n, u in zip(old, new, original.unravel(at.u), strict=True)
-    ]
-    u = jnp.concatenate([part.reshape(-1) for part in same])
-    return moved(recording, at, solved, jnp.exp(proposal.noise)), eqx.tree_at(lambda s: s.u, at, u)
+    same = rewhitening(hyper, proposal, original) @ at.u
+    return moved(recording, at, solved, jnp.exp(proposal.noise)), eqx.tree_at(lambda s: s.u, at, same)

@@ -17,6 +17,7 @@ from sgpd.outcome import BadInput
 
 LEVEL = 0.95
 ENOUGH_LOOKS = 20
+WINDOW = 5
 UNSURE = 0.01  # probability by which bands that are right may be called wrong
 POOR, USELESS = 0.5, 1.0  # error, in standard deviations of the recording: at 1 its mean forecasts as well
 
@@ -93,8 +94,9 @@ def _first_complete(run: Run, name: str) -> int:
 def independent_looks(z: np.ndarray) -> float:
     """How many independent values these standardised errors (n, d) are worth for the coverage of a band.
 
-    n / τ with τ = 1 + 2 Σ ρₖ²: whether |z| is large correlates like ρ², whatever the sign of ρ. Correlations that are 0
-    but estimated have squares of (1 - k/n)/n on average, which are taken off. The channel with the fewest counts.
+    n / τ with τ = 1 + 2 Σ ρₖ²: whether |z| is large correlates like ρ², whatever the sign of ρ. The sum goes on until
+    `WINDOW` τ lags, so that it does not gather the errors of correlations that are 0 (Sokal's rule); those within have
+    squares of (1 - k/n)/n on average, which are taken off. The channel with the fewest counts.
     """
     return float(min(_looks(column[~np.isnan(column)]) for column in z.T))
 
@@ -104,9 +106,9 @@ def _looks(z: np.ndarray) -> float:
     if n < 2 or not z.any():
         return float(n)
     correlation = np.correlate(z, z, "full")[n:] / (z @ z)  # lags 1 ... n-1
-    weight = 1 - np.arange(1, n) / n
-    tau = 1 + 2 * np.sum(correlation**2 - weight / n)
-    return float(n / max(tau, 1.0))
+    lags = np.arange(1, n)
+    tau = np.maximum(1 + 2 * np.cumsum(correlation**2 - (1 - lags / n) / n), 1.0)
+    return float(n / tau[np.append(np.flatnonzero(lags >= WINDOW * tau), n - 2)[0]])
 
 
 def _judged_error(held: HeldOut) -> Check:

@@ -2,8 +2,8 @@
 
 1. Restart every 20 rows, where there are hardly any local optima: fit, tune kernels and noise, until settled.
 2. Fit with restarts half as often, again and again, then tune once more with every piece in one rollout.
-3. The Gaussian around that optimum, over inducing values and starts together. Where draws of it do not cost what draws
-   of the posterior cost, draws by randomise-then-optimise are stored instead.
+3. The Gaussian around that optimum, over inducing values and starts together, widened by the uncertainty of kernels and
+   noise. Where draws of it do not cost what draws of the posterior cost, draws by randomise-then-optimise are stored.
 """
 
 import dataclasses
@@ -31,6 +31,7 @@ from sgpd.inference.posterior import FieldPosterior, sample_features
 from sgpd.inference.problem import pinned_starts, smoothed_rows
 from sgpd.inference.sampling import randomise_then_optimise, relative_rise
 from sgpd.inference.shooting import descend
+from sgpd.inference.uncertainty import drawn_priors, uncertainty
 from sgpd.integrators import Integrator
 from sgpd.outcome import NumericalFailure, Outcome
 
@@ -117,7 +118,7 @@ def fit_laplace(
         report(index + 1, len(lengths) + 1)
     if not np.isfinite(history[-1]["objective"]):
         raise NumericalFailure(Outcome.DIVERGED)
-    posterior, joint, facts = _found(guess, integrator, recording, tuned, settings, seed)
+    posterior, joint, facts = _found(guess, start, integrator, recording, tuned, settings, seed)
     report(len(lengths) + 1, len(lengths) + 1)
     noise = np.asarray(tuned.noise)
     diagnosis = diagnose(data, pieces, recording, posterior, np.asarray(rows), noise, facts)
@@ -143,7 +144,9 @@ def _pieces(data: Trajectories) -> Windows:
     return pieces.take(np.unique(np.concatenate([last, spread])))
 
 
-def _found(guess: FieldPosterior, integrator, recording: Recording, tuned: Tuned, settings: Laplace, seed: int):
+def _found(
+    guess: FieldPosterior, start: Hyper, integrator, recording: Recording, tuned: Tuned, settings: Laplace, seed: int
+):
     """The posterior around the optimum, and facts about it."""
     posterior, noise = tuned.hyper.kernels(guess), tuned.noise
     solved = solution(tuned.hyper, guess, recording, tuned.at, tuned.found)
@@ -156,10 +159,14 @@ def _found(guess: FieldPosterior, integrator, recording: Recording, tuned: Tuned
     unknowns = joint.mean.size + int((~recording.pinned).sum()) * noise.size
     expected = chi2.ppf(0.9, unknowns) / unknowns
     gaussian, failed = bool(np.quantile(rise, 0.9) < SLACK * expected), 0
+    unsure = uncertainty(guess, start, recording, tuned, settings.noise is not None)
+    joint = joint.widened(jnp.asarray(unsure.moves), jnp.asarray(unsure.covariance))
     if not gaussian:
         features = sample_features(jr.key(seed), posterior, settings.features, settings.spread, settings.stored)
+        k_priors, k_draws = jr.split(k_draws)
+        priors = drawn_priors(guess, tuned.hyper, jnp.asarray(unsure.covariance), k_priors, settings.stored)
         draws, ok = randomise_then_optimise(
-            posterior, integrator, recording, tuned.at, tuned.found.equations, noise, features, k_draws
+            posterior, integrator, recording, tuned.at, tuned.found.equations, priors, features, k_draws
         )
         failed = int((~ok).sum())
         if failed < settings.stored / 2:

@@ -223,7 +223,7 @@ class Model:
 
 def _blurred(drawn: Unknowns, std: State, key: Key) -> Unknowns:
     """A start of its own for every draw."""
-    return drawn._replace(starts=drawn.starts + std * jr.normal(key, (len(drawn.u), 1, len(std))))
+    return drawn._replace(starts=drawn.starts + std[None, None, :] * jr.normal(key, (len(drawn.u), 1, len(std))))
 
 
 def _warn_untrained(difference: str):

@@ -48,6 +48,13 @@ def relative_rise(
     return (costs - price(joint.best, None)) / unknowns
 
 
+class Priors(NamedTuple):
+    """What each draw believes: u = B w with w ~ N(0, I), and the noise. B comes from kernels of its own."""
+
+    basis: Float[Array, "draws p p"]
+    noise: Float[Array, "draws d"]
+
+
 class _Search(NamedTuple):
     """Levenberg-Marquardt on its way: where to look next, and the best place so far."""
 
@@ -67,7 +74,7 @@ def randomise_then_optimise(
     recording: Recording,
     at: Shooting,
     equations: Regression,
-    noise: Float[Array, " d"],
+    priors: Priors,
     features: Features,
     key: Key,
 ) -> tuple[Unknowns, Bool[Array, " draws"]]:
@@ -76,10 +83,11 @@ def randomise_then_optimise(
     Features are functions between the inducing points that the data say little about; the inducing values adapt to
     them. `equations` are those at the optimum; only their shape matters.
     """
-    prior = (noise / recording.reach) ** 2
 
     def one(draw):
-        key, own = draw[0], Features(features.frequencies, draw[1])
+        key, weights, (basis, noise) = draw
+        own, prior = Features(features.frequencies, weights), (noise / recording.reach) ** 2
+        here = eqx.tree_at(lambda a: a.u, at, jnp.linalg.solve(basis, at.u))  # in w from here on
         k_data, k_values, k_starts = jr.split(key, 3)
         pull = jr.normal(k_values, at.u.shape)
         states = recording.states + noise[None, None, :] * jr.normal(k_data, recording.states.shape)
@@ -87,7 +95,7 @@ def randomise_then_optimise(
         randomised = eqx.tree_at(lambda r: (r.states, r.centre), recording, (states, centre))
 
         def improve(search: _Search) -> _Search:
-            equations, price = _linearised(posterior, integrator, randomised, search.candidate, noise, own, pull)
+            equations, price = _linearised(posterior, integrator, randomised, search.candidate, noise, own, pull, basis)
             better = price < search.cost
             choose = lambda new, old: jax.tree.map(lambda x, y: jnp.where(better, x, y), new, old)
             place, equations = choose((search.candidate, equations), (search.place, search.equations))
@@ -99,18 +107,18 @@ def randomise_then_optimise(
 
         nothing = jax.tree.map(jnp.zeros_like, equations)
         infinite = jnp.array(jnp.inf)
-        start = _Search(at, at, nothing, infinite, jnp.array(5e-2), infinite, jnp.array(0))
+        start = _Search(here, here, nothing, infinite, jnp.array(5e-2), infinite, jnp.array(0))
         unfinished = lambda search: (search.count < ITERATIONS) & ~(search.fall < SETTLED)
         end = jax.lax.while_loop(unfinished, improve, start)
         usable = jnp.isfinite(end.cost) & (end.fall < SETTLED)
-        return Unknowns(end.place.u, end.place.starts[:, 0]), usable
+        return Unknowns(basis @ end.place.u, end.place.starts[:, 0]), usable
 
     keys = jr.split(key, features.weights[0].shape[0])
-    return jax.lax.map(one, (keys, features.weights), batch_size=AT_ONCE)
+    return jax.lax.map(one, (keys, features.weights, priors), batch_size=AT_ONCE)
 
 
-def _linearised(posterior, integrator, recording: Recording, at: Shooting, noise, features: Features, pull):
-    along, j = tangent(posterior, integrator, recording, at, features)
-    equations = regression(recording, at, along, j, noise)
+def _linearised(posterior, integrator, recording: Recording, at: Shooting, noise, features: Features, pull, basis):
+    along, j = tangent(posterior, integrator, recording, eqx.tree_at(lambda a: a.u, at, basis @ at.u), features)
+    equations = regression(recording, at, along, j @ basis, noise)
     equations = equations._replace(square=equations.square + pull @ pull, right=equations.right + pull)
     return equations, cost(recording, at, along.rows, noise, pull)
