@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from sgpd.gp import SquaredExponential, spread_normals
+from sgpd.gp import SquaredExponential, host_normals, spread_normals
 from sgpd.gp.features import Spread
 from tests.gp.oracles import KERNELS, kernel_matrix, scores
 
@@ -29,14 +29,21 @@ def many(seed, keys, count, dimension, spread):
 
 @pytest.fixture(scope="module")
 def drawn():
-    """Normals of every spread, for many keys."""
-    return {spread: many(11, KEYS, COUNT, DIMENSION, spread) for spread in get_args(Spread)}
+    """Normals of every spread, for many keys, and by NumPy."""
+    by_numpy = {
+        f"{spread} by NumPy": np.stack(
+            [host_normals(np.random.default_rng([12, k]), COUNT, DIMENSION, spread) for k in range(KEYS)]
+        )
+        for spread in ("quasi", "independent")
+    }
+    return {spread: many(11, KEYS, COUNT, DIMENSION, spread) for spread in get_args(Spread)} | by_numpy
 
 
 each_spread = pytest.mark.parametrize("spread", get_args(Spread))
+each_way = pytest.mark.parametrize("spread", [*get_args(Spread), "quasi by NumPy", "independent by NumPy"])
 
 
-@each_spread
+@each_way
 def test_every_single_vector_has_the_moments_of_a_standard_normal_over_keys(drawn, spread):
     z = drawn[spread]
     for power, moment in [(1, 0), (2, 1), (3, 0), (4, 3)]:
@@ -45,18 +52,27 @@ def test_every_single_vector_has_the_moments_of_a_standard_normal_over_keys(draw
     assert np.abs(scores(products, np.eye(DIMENSION))[:, ~np.eye(DIMENSION, dtype=bool)]).max() < 4
 
 
-@each_spread
+@each_way
 def test_every_coordinate_has_the_normal_distribution_over_keys(drawn, spread):
     z = drawn[spread].reshape(KEYS, -1)
     assert min(kstest(column, "norm").pvalue for column in z.T) > 1e-4
 
 
-@each_spread
+@each_way
 def test_all_normals_are_finite_different_and_in_double_precision(drawn, spread):
     z = drawn[spread]
     assert z.dtype == np.float64
     assert np.isfinite(z).all()
     assert len(np.unique(z)) > 0.99 * z.size  # different keys, different normals
+
+
+def test_numpy_spreads_evenly_too_and_leaves_orthogonal_ones_to_jax():
+    quasi = np.sort(host_normals(np.random.default_rng(0), 64, 1, "quasi")[:, 0])
+    assert kstest(quasi, "norm").statistic < 2 / 64  # one point in every 64th
+    z = host_normals(np.random.default_rng(0), 6, 3, "orthogonal")
+    np.testing.assert_allclose(z[:3] @ z[:3].T, np.diag(np.diag(z[:3] @ z[:3].T)), atol=1e-12)
+    with pytest.raises((ValueError, jaxtyping.TypeCheckError)):
+        host_normals(np.random.default_rng(0), 6, 3, "quasy")
 
 
 @each_spread

@@ -4,7 +4,6 @@ import dataclasses
 
 import equinox as eqx
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 import pytest
 
@@ -61,16 +60,16 @@ def test_the_covariance_is_the_inverse_of_the_full_hessian(case):
     np.testing.assert_array_equal(np.triu(joint.root, 1), 0)
 
 
-def test_draws_have_that_mean_and_covariance_and_a_pinned_start_has_no_spread(case, getkey):
+def test_draws_have_that_mean_and_covariance_and_a_pinned_start_has_no_spread(case):
     joint, mean, covariance, free = case
     np.testing.assert_array_equal(stacked(joint.best, free), mean)
-    draws = joint.gaussian(getkey(), DRAWS)
+    draws = joint.gaussian(7, DRAWS)
     assert_drawn_from(stacked(draws, free), mean, covariance)
     pinned = joint.starts[~free]
     np.testing.assert_array_equal(draws.starts[:, ~free], np.broadcast_to(pinned, (DRAWS, *pinned.shape)))
 
 
-def test_a_start_that_becomes_known_moves_values_and_draws_as_conditioning_does(case, getkey):
+def test_a_start_that_becomes_known_moves_values_and_draws_as_conditioning_does(case):
     joint, mean, covariance, _ = case
     p, piece = joint.mean.size, 1  # latent in both cases, and the last of the unknowns
     x0 = joint.starts[piece] + jnp.array([0.08, -0.05])
@@ -79,7 +78,7 @@ def test_a_start_that_becomes_known_moves_values_and_draws_as_conditioning_does(
     np.testing.assert_allclose(joint.given(piece, x0, joint.best).u, expected, rtol=1e-6, atol=1e-8)
     assert np.abs(expected - mean[:p]).max() > 1e-2
 
-    draws = joint.given(piece, x0, joint.gaussian(getkey(), DRAWS))
+    draws = joint.given(piece, x0, joint.gaussian(7, DRAWS))
     assert_drawn_from(draws.u, expected, covariance[:p, :p] - onto @ covariance[-2:, :p])
 
 
@@ -92,18 +91,18 @@ def test_a_start_is_expected_where_it_is_probable_and_never_where_it_is_pinned(c
     assert joint.expects(0, joint.starts[0]) == free[0]
 
     # The ellipsoid of probability 0.9 is left by a tenth of the draws.
-    inside = [joint.expects(1, x, 0.9) for x in joint.gaussian(jr.key(1), 400).starts[:, 1]]
+    inside = [joint.expects(1, x, 0.9) for x in joint.gaussian(1, 400).starts[:, 1]]
     assert abs(np.mean(inside) - 0.9) < 4 * np.sqrt(0.09 / 400)
 
 
-def test_stored_draws_are_drawn_without_repeats_while_there_are_any_and_by_the_key_alone(case, getkey):
+def test_stored_draws_are_drawn_without_repeats_while_there_are_any_and_by_the_seed_alone(case):
     joint, posterior = case[0], problem("stormer-verlet")[0]
     own = jnp.arange(9.0)
     unknowns = Unknowns(jnp.tile(own[:, None], (1, joint.mean.size)), jnp.tile(own[:, None, None], (1, 2, 2)))
     usable = (own != 2) & (own != 5)
     joint = dataclasses.replace(joint, stored=Stored(unknowns, usable, jnp.array(3)))
-    draw = eqx.filter_jit(lambda key, count: joint.draw(key, count, posterior, 4, "quasi"))
-    key, other = getkey(), getkey()
+    draw = lambda seed, count: joint.draw(seed, count, posterior, 4, "quasi")
+    key, other = 5, 6
     weights = {}
     for count in (3, 7, 17):
         drawn = draw(key, count)
@@ -118,3 +117,13 @@ def test_stored_draws_are_drawn_without_repeats_while_there_are_any_and_by_the_k
     np.testing.assert_array_equal(draw(key, 7).unknowns.u, draw(key, 7).unknowns.u)
     assert not np.array_equal(draw(other, 7).unknowns.u, draw(key, 7).unknowns.u)
     assert len({float(one.sum()) for one in weights.values()}) == 7
+
+
+def test_more_paths_begin_with_the_same_ones(case):
+    joint, posterior = case[0], problem("stormer-verlet")[0]
+    few, many = (joint.draw(3, count, posterior, 4, "quasi") for count in (5, 40))
+    parts = lambda drawn: (drawn.unknowns.u, drawn.unknowns.starts, *drawn.features.weights)
+    for a, b in zip(parts(few), parts(many), strict=True):
+        np.testing.assert_allclose(b[:5], a, rtol=1e-12, atol=1e-14)
+    for a, b in zip(few.features.frequencies, many.features.frequencies, strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -2,7 +2,6 @@
 
 import equinox as eqx
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 import pytest
 
@@ -10,7 +9,7 @@ from sgpd import integrators
 from sgpd.inference.joint import Joint, Unknowns
 from sgpd.inference.linear import Recording, Shooting, moved, solve
 from sgpd.inference.posterior import sample_features
-from sgpd.inference.sampling import Priors, randomise_then_optimise, relative_rise
+from sgpd.inference.sampling import Fresh, Priors, randomise_then_optimise, relative_rise
 from sgpd.inference.shooting import linearise
 from tests.inference.cases import NOISE, STEP, one_step_problem
 
@@ -54,15 +53,16 @@ def optimum(posterior, recording):
     return noise, at, linearise(posterior, EULER, recording, at, noise).equations, solution
 
 
-def test_draws_have_the_mean_and_covariance_of_the_exact_posterior(case, getkey):
+def test_draws_have_the_mean_and_covariance_of_the_exact_posterior(case):
     posterior, recording, mean, covariance = case
     noise, at, equations, _ = optimum(posterior, recording)
     np.testing.assert_allclose(at.u, mean[:4], rtol=1e-6)  # inducing values have a nugget of 1e-8
     np.testing.assert_allclose(at.starts[4:, 0, 0], mean[4:], rtol=1e-6)
 
-    features = eqx.filter_jit(sample_features)(getkey(), posterior, 4, "quasi", DRAWS)
+    features = sample_features(np.random.default_rng(1), posterior, 4, "quasi", DRAWS)
+    fresh = Fresh.of(np.random.default_rng(2), DRAWS, recording, at)
     same = Priors(jnp.broadcast_to(jnp.eye(4), (DRAWS, 4, 4)), jnp.broadcast_to(noise, (DRAWS, 1)))
-    draws, usable = randomise_then_optimise(posterior, EULER, recording, at, equations, same, features, getkey())
+    draws, usable = randomise_then_optimise(posterior, EULER, recording, at, equations, same, features, fresh)
     assert usable.all()
     np.testing.assert_array_equal(draws.starts[:, :4], np.broadcast_to(recording.states[:4, 0], (DRAWS, 4, 1)))
 
@@ -77,7 +77,7 @@ def assert_drawn_from(draws, mean, covariance):
     assert np.abs((np.cov(normal) - np.eye(6)) / errors).max() < FAR
 
 
-def test_draws_with_kernels_and_noise_of_their_own_are_from_the_posteriors_that_these_have(case, getkey):
+def test_draws_with_kernels_and_noise_of_their_own_are_from_the_posteriors_that_these_have(case):
     """Half of the draws with one prior u = B w and one noise, half with others: two closed formulas."""
     posterior, recording, _, _ = case
     _, at, equations, _ = optimum(posterior, recording)
@@ -85,9 +85,10 @@ def test_draws_with_kernels_and_noise_of_their_own_are_from_the_posteriors_that_
     bases = [np.tril(np.random.default_rng(k).normal(size=(4, 4))) + 2 * np.eye(4) for k in range(2)]
     noises = [0.5 * NOISE, 2 * NOISE]
     half = lambda pair: jnp.asarray(np.repeat(np.stack(pair), DRAWS // 2, axis=0))
+    fresh = Fresh.of(np.random.default_rng(2), DRAWS, recording, at)
     priors = Priors(half(bases), half(noises)[:, None])
-    features = eqx.filter_jit(sample_features)(getkey(), posterior, 4, "quasi", DRAWS)
-    draws, usable = randomise_then_optimise(posterior, EULER, recording, at, equations, priors, features, getkey())
+    features = sample_features(np.random.default_rng(1), posterior, 4, "quasi", DRAWS)
+    draws, usable = randomise_then_optimise(posterior, EULER, recording, at, equations, priors, features, fresh)
     assert usable.all()
     for k, (basis, noise) in enumerate(zip(bases, noises, strict=True)):
         covariance, right = np.zeros((6, 6)), np.zeros(6)
@@ -99,15 +100,16 @@ def test_draws_with_kernels_and_noise_of_their_own_are_from_the_posteriors_that_
         assert_drawn_from(Unknowns(draws.u[these], draws.starts[these]), covariance @ right, covariance)
 
 
-def test_gaussian_draws_cost_more_than_the_optimum_by_a_chi_squared_variable(case, getkey):
+def test_gaussian_draws_cost_more_than_the_optimum_by_a_chi_squared_variable(case):
     """With six unknowns: mean 1 and variance 2/6 in units of their number; half as wide, a quarter."""
     posterior, recording, _, _ = case
     noise, at, equations, solution = optimum(posterior, recording)
     joint = eqx.filter_jit(Joint.laplace)(recording, at, equations, solution, noise)
     narrow = eqx.tree_at(lambda j: (j.root, j.start_root), joint, (joint.root / 2, joint.start_root / 2))
     for gaussian, factor in ((joint, 1.0), (narrow, 0.25)):
-        drawn = eqx.filter_jit(lambda j: j.draw(jr.key(7), DRAWS, posterior, 4, "quasi"))(gaussian)
-        rise = np.asarray(relative_rise(posterior, EULER, recording, at, noise, joint, drawn)) / factor
+        drawn = gaussian.draw(7, DRAWS, posterior, 4, "quasi")
+        lowest = linearise(posterior, EULER, recording, at, noise).cost
+        rise = np.asarray(relative_rise(posterior, EULER, recording, at, noise, joint, drawn, lowest)) / factor
         assert rise.min() > 0
         assert abs(rise.mean() - 1) < 4 * np.sqrt(2 / 6 / DRAWS)
         # a chi-squared variable with k degrees of freedom has an excess kurtosis of 12/k

@@ -1,6 +1,19 @@
 """Recordings as trajectories, and trajectories as windows. Plain numpy, on the host."""
 
+from sgpd.data.holdout import hold_out
+from sgpd.data.reading import Reading, read_recording
+from sgpd.data.signs import Sign, sign_test
 from sgpd.data.trajectories import Run, Trajectories
 from sgpd.data.windows import Windows, windows
 
-__all__ = ["Run", "Trajectories", "Windows", "windows"]
+__all__ = [
+    "Reading",
+    "Run",
+    "Sign",
+    "Trajectories",
+    "Windows",
+    "hold_out",
+    "read_recording",
+    "sign_test",
+    "windows",
+]

@@ -3,14 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sgpd.data.reading import read_recording
-from sgpd.data.refusals import as_floats, require_observed, require_run, require_shapes, require_unique
-from sgpd.outcome import unknown_name
+from sgpd.data.describing import amount, card, count
+from sgpd.data.refusals import Where, as_floats, require_observed, require_run, require_shapes, require_unique
+from sgpd.outcome import BadInput, unknown_name
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +52,8 @@ class Trajectories:
     names: tuple[str, ...]  # of the channels
     units: tuple[str, ...]  # of the channels, "" where unknown
     run_names: tuple[str, ...] = ()  # "0", "1", ... where none are given
+    time_name: str = "t"
+    time_unit: str = ""  # "" where unknown
 
     def __post_init__(self):
         if not self.run_names:
@@ -56,12 +61,14 @@ class Trajectories:
         _require_names(self)
         for name, run in zip(self.run_names, self.runs, strict=True):
             if run.states.shape[1] != self.dimension:
-                raise ValueError(
+                raise BadInput(
                     f"run {name}: there are {run.states.shape[1]} channels, but {self.dimension} names "
-                    f"({', '.join(self.names)}); give every run the same channels and each channel one name."
+                    f"({', '.join(self.names)})",
+                    "give every run the same channels and each channel one name",
                 )
-            require_run(run.times, run.states, self.names, f"run {name}", f"run {name}, row {{}}".format)
-        require_observed([run.states for run in self.runs], self.names, "the recording")
+            place = lambda row, name=name: Where(f"run {name}, row {row}")
+            require_run(run.times, run.states, self.names, Where(f"run {name}"), place)
+        require_observed([run.states for run in self.runs], self.names, Where("the recording"))
 
     @classmethod
     def from_arrays(
@@ -79,8 +86,8 @@ class Trajectories:
         if not _several(times):
             times, states = [times], [states]
         if len(times) != len(states):
-            raise ValueError(
-                f"There are times of {len(times)} runs, but states of {len(states)}; give both for each run."
+            raise BadInput(
+                f"There are times of {len(times)} runs, but states of {len(states)}", "give both for each run"
             )
         runs = tuple(_run(index, t, x) for index, (t, x) in enumerate(zip(times, states, strict=True)))
         names = tuple(names) if names is not None else tuple(f"x{k + 1}" for k in range(runs[0].states.shape[1]))
@@ -89,28 +96,51 @@ class Trajectories:
     @classmethod
     def read(
         cls,
-        path: str | Path,
+        path: str | Path | Sequence[str | Path],
         time: str | None = None,
         state: str | Sequence[str] | None = None,
         run: str | None = None,
         units: Sequence[str] | Mapping[str, str] | None = None,
+        *,
+        momentum: str | Sequence[str] | None = None,
+        position: str | Sequence[str] | None = None,
+        columns: str | Sequence[str] | None = None,
+        decimal: str = ".",
+        roles: Literal["any", "pq"] = "any",
     ) -> "Trajectories":
-        """Read a CSV file with a line of column names, or an NPZ file of arrays of equal length.
+        """Read a recording from a file, or from several of which each holds one run or more.
+
+        CSV, TSV and text separated by blanks, Parquet, Feather, and NPZ files of arrays of equal length are read. An
+        empty cell, NA or nan is a missing value. `sgpd.data.read_recording` also says what was guessed and left out.
 
         **Arguments:**
 
-        - `time`: the column of times; by default the one called t or time, else the first.
+        - `time`: the column of times; by default the one called t or time, else the first that increases.
         - `state`: the columns of the state, in the order that the state shall have; by default all others that hold
             numbers, in file order. In an NPZ file, x of shape (n, d) is the columns x1 ... xd, and `x` stands for all.
-        - `run`: the column that names the run of each row; by default the one called run, if there is one. Rows of a
-            run need not be adjacent; they keep their order.
-        - `units`: one for each channel, or a mapping from names to units.
-
-        An empty cell, NA or nan is a missing value.
+        - `run`: the column that names the run of each row; by default the one called run (or trial, trajectory,
+            episode), if there is one. Rows of a run need not be adjacent; they keep their order.
+        - `units`: one for each channel, or a mapping from names to units, in which the time may be, too.
+        - `momentum`, `position`: instead of `state`: the state is the momenta, then the positions, as Hamiltonian and
+            separable structures need it.
+        - `columns`: names for the columns of a text file, instead of those in its header.
+        - `decimal`: "," in files with decimal commas.
+        - `roles`: "pq" guesses which columns are momenta and which positions, and tests the guess by its sign.
         """
-        recording = read_recording(path, time, state, run)
-        runs = tuple(Run(t, x) for t, x in zip(recording.times, recording.states, strict=True))
-        return cls(runs, recording.names, _units(recording.names, units), recording.run_names)
+        from sgpd.data.reading import read_recording
+
+        return read_recording(
+            path,
+            columns=columns,
+            time=time,
+            momentum=momentum,
+            position=position,
+            state=state,
+            run=run,
+            units=units,
+            decimal=decimal,
+            roles=roles,
+        ).data
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -155,30 +185,42 @@ class Trajectories:
         """The standard deviation of each channel over what was observed."""
         return np.nanstd(np.concatenate([run.states for run in self.runs]), axis=0)
 
+    def to_dataframe(self) -> "pandas.DataFrame":
+        """One row for each row of the recording: run, time, then the channels; it can be saved and read back."""
+        import pandas as pd
+
+        names = [name for name, run in zip(self.run_names, self.runs, strict=True) for _ in range(len(run))]
+        times = np.concatenate([run.times for run in self.runs])
+        states = np.concatenate([run.states for run in self.runs])
+        return pd.DataFrame({"run": names, self.time_name: times} | dict(zip(self.names, states.T, strict=True)))
+
     def __repr__(self) -> str:
         parts = [
-            _count(len(self), "run"),
-            _count(self.rows, "row"),
-            f"{self.duration:.4g} time units",
+            count(len(self), "run"),
+            count(self.rows, "row"),
+            amount(self.duration, self.time_unit),
             f"step {self.step:.4g}",
             f"channels {' '.join(self.names)}",
         ]
         if not self.complete:
-            parts.append(f"{_count(self.missing, 'value')} missing")
+            parts.append(f"{count(self.missing, 'value')} missing")
         return f"Trajectories({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        return card(self)
 
 
 def _require_names(data: Trajectories):
     if not data.runs:
-        raise ValueError("There is no run in this recording; give at least one.")
-    require_unique(data.names, "the recording", "give every channel its own name")
-    require_unique(data.run_names, "the recording", "give every run its own name")
+        raise BadInput("There is no run in this recording", "give at least one")
+    require_unique(data.names, Where("the recording"), "give every channel its own name")
+    require_unique(data.run_names, Where("the recording"), "give every run its own name")
     for what, given, expected in (
         ("units", len(data.units), data.dimension),
         ("names of runs", len(data.run_names), len(data.runs)),
     ):
         if given != expected:
-            raise ValueError(f"There are {given} {what} where {expected} are needed; give one for each, or none.")
+            raise BadInput(f"There are {given} {what} where {expected} are needed", "give one for each, or none")
 
 
 def _several(times: Any) -> bool:
@@ -203,7 +245,3 @@ def _units(names: Sequence[str], units: Sequence[str] | Mapping[str, str] | None
         if name not in names:
             raise unknown_name("channel", name, names)
     return tuple(units.get(name, "") for name in names)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

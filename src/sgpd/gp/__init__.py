@@ -1,5 +1,6 @@
 """Gaussian processes as functions: kernels, inducing values, drawn paths. No trajectory is ever seen here."""
 
+from sgpd.gp.features import host_normals as host_normals
 from sgpd.gp.features import spread_normals as spread_normals
 from sgpd.gp.inducing import JITTER as JITTER
 from sgpd.gp.inducing import FramedGaussian as FramedGaussian

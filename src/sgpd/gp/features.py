@@ -33,6 +33,19 @@ def spread_normals(key: Key, count: int, dimension: int, spread: Spread = "quasi
     raise unknown_name("spread of features", spread, get_args(Spread))
 
 
+def host_normals(rng: np.random.Generator, count: int, dimension: int, spread: Spread = "quasi") -> np.ndarray:
+    """The same by NumPy, for a draw or two outside of compiled code, where compiling would take longer than drawing."""
+    match spread:
+        case "quasi":
+            from scipy.special import ndtri
+
+            shift = rng.integers(2**32, size=(1, dimension), dtype=np.uint32)
+            return ndtri(((_sobol(count, dimension) ^ shift) + 0.5) / 2.0**32)
+        case "independent":
+            return rng.normal(size=(count, dimension))
+    return np.asarray(spread_normals(jr.key(rng.integers(2**32)), count, dimension, spread))
+
+
 def _quasi(key: Key, count: int, dimension: int) -> Float[Array, "s k"]:
     """Sobol points, shifted at random digit by digit (an exclusive or), through the normal quantile."""
     shift = jr.bits(key, (dimension,), jnp.uint32)

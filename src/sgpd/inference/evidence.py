@@ -44,7 +44,7 @@ class Hyper(NamedTuple):
     def unchanged(cls, posterior: FieldPosterior, noise: Float[Array, " d"]) -> "Hyper":
         """The kernels as they are."""
         dimensions = [g.scale.shape[-1] for g in posterior.groups]
-        return cls(tuple(jnp.zeros(k) for k in dimensions), tuple(jnp.array(0.0) for _ in dimensions), jnp.log(noise))
+        return cls(tuple(jnp.zeros(k) for k in dimensions), tuple(jnp.zeros(()) for _ in dimensions), jnp.log(noise))
 
     def kernels(self, original: FieldPosterior) -> FieldPosterior:
         """The original posterior with changed kernels; its whitened values are as they were."""
@@ -138,6 +138,7 @@ def objective(
     return jax.value_and_grad(minus)(flat)
 
 
+@eqx.filter_jit
 def rewhitening(hyper: Hyper, seen_by: Hyper, original: FieldPosterior) -> Float[Array, "p p"]:
     """B: u of some kernels is B u of others, for the same inducing values."""
     roots = lambda h: [
@@ -181,8 +182,10 @@ def _refitted(proposal: Hyper, hyper: Hyper, original, integrator, recording, at
     return descend(changed, integrator, recording, noise, by_values, TIGHT)
 
 
-@eqx.filter_jit
+_moved = eqx.filter_jit(moved)
+
+
 def _guesses(proposal: Hyper, hyper: Hyper, original, recording, at, found) -> tuple[Shooting, Shooting]:
     solved = solution(proposal, original, recording, at, found)
     same = rewhitening(hyper, proposal, original) @ at.u
-    return moved(recording, at, solved, jnp.exp(proposal.noise)), eqx.tree_at(lambda s: s.u, at, same)
+    return _moved(recording, at, solved, jnp.exp(proposal.noise)), eqx.tree_at(lambda s: s.u, at, same)

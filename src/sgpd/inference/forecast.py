@@ -1,21 +1,28 @@
 """Rollouts of drawn fields, and what they say together."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
+from numpy.typing import ArrayLike
 
 from sgpd.arrays import State
 from sgpd.fields import Field
 from sgpd.inference.joint import Unknowns
 from sgpd.inference.posterior import Features, FieldPosterior
+from sgpd.inference.tabulating import to_dataframe, to_html, to_xarray
 from sgpd.integrators import Integrator, adaptive_rollout, rollout
 from sgpd.outcome import NumericalFailure, Outcome, SgpdWarning
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
 
 AT_ONCE = 8  # paths that are rolled out side by side: enough to fill the vector units, little enough for the cache
 STEP_SLACK = 0.1  # a step may differ from the trained one by this share before it is worth a word
@@ -48,11 +55,43 @@ class Forecast:
         return self.paths[self.ok].std(axis=0, ddof=1 if self.ok.sum() > 1 else 0)
 
     def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """(low, high): quantiles of the paths that hold a share `level` of them between them."""
+        """(low, high): a further path would lie between them with probability `level`.
+
+        So these are quantiles at (n + 1) times a probability, wider than those that hold a share of the n paths; from
+        too few paths they are the lowest and the highest.
+        """
         if not 0 < level < 1:
             raise ValueError(f"An interval's level lies between 0 and 1, got {level}; for 95 % give 0.95.")
-        low, high = np.quantile(self.paths[self.ok], [(1 - level) / 2, (1 + level) / 2], axis=0)
+        low, high = np.quantile(self.paths[self.ok], [(1 - level) / 2, (1 + level) / 2], axis=0, method="weibull")
         return low, high
+
+    def to_dataframe(
+        self,
+        levels: Sequence[float] = (0.95,),
+        layout: str = "wide",
+        noise: ArrayLike | None = None,
+        time: str = "t",
+    ) -> "pd.DataFrame":
+        """A table with columns such as t, lead, p_mean, p_std, p_lo95, p_hi95, ..., paths_ok.
+
+        **Arguments:**
+
+        - `levels`: one pair of columns (lo, hi) for each.
+        - `layout`: "wide", one row a time; or "long", one row a time and coordinate.
+        - `noise`: standard deviations of the observations (`model.noise`) for bands that hold new observations
+            (p_obs_lo95, p_obs_hi95) beside those of the state.
+        - `time`: the name of the column of times.
+
+        `lead` is the time since the start; `paths_ok` counts the paths that still stand at that row.
+        """
+        return to_dataframe(self, levels, layout, noise, time)
+
+    def to_xarray(self) -> "xr.Dataset":
+        """All paths: one variable a coordinate over (path, time), and `converged` by path."""
+        return to_xarray(self)
+
+    def _repr_html_(self) -> str:
+        return to_html(self)
 
     def __repr__(self) -> str:
         span = f"t {self.times[0]:g}..{self.times[-1]:g}"

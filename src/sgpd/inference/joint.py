@@ -11,15 +11,16 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import jax.scipy.linalg as jsl
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from sgpd.arrays import Key, State
+from sgpd.arrays import State
 from sgpd.gp.features import Spread
 from sgpd.inference.linear import Recording, Regression, Shooting, Solution
 from sgpd.inference.posterior import Features, FieldPosterior, sample_features
+
+VALUES, STARTS, FEATURES = range(1, 4)  # streams of random numbers of one seed
 
 
 class Unknowns(NamedTuple):
@@ -92,28 +93,30 @@ class Joint(eqx.Module):
         """The most probable values."""
         return Unknowns(self.mean, self.starts)
 
-    @eqx.filter_jit
-    def draw(self, key: Key, paths: int, posterior: FieldPosterior, features: int, spread: Spread) -> Drawn:
-        """So many draws, with random features. Of stored ones, different ones as long as there are any."""
-        k_features, k_unknowns = jr.split(key)
+    def draw(self, seed: int, paths: int, posterior: FieldPosterior, features: int, spread: Spread) -> Drawn:
+        """So many draws, with random features. Of stored ones, different ones as long as there are any.
+
+        More paths with the same seed begin with the same ones.
+        """
         if self.stored is None:
-            return Drawn(
-                self.gaussian(k_unknowns, paths), sample_features(k_features, posterior, features, spread, paths)
-            )
-        size = self.stored.unknowns.u.shape[0]
-        shuffled = jnp.argsort(jnp.where(self.stored.usable, jr.uniform(k_unknowns, (size,)), jnp.inf))
-        index = shuffled[jnp.arange(paths) % self.stored.usable.sum()]
-        own = sample_features(jr.key(self.stored.seed), posterior, features, spread, size)
-        take = lambda tree: jax.tree.map(lambda leaf: leaf[index], tree)
+            rng = np.random.default_rng([seed, FEATURES])
+            return Drawn(self.gaussian(seed, paths), sample_features(rng, posterior, features, spread, paths))
+        usable = np.flatnonzero(self.stored.usable)
+        index = np.random.default_rng(seed).permutation(usable)[np.arange(paths) % len(usable)]
+        rng = np.random.default_rng([int(self.stored.seed), FEATURES])
+        own = sample_features(rng, posterior, features, spread, len(self.stored.usable))
+        take = lambda tree: jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[index]), tree)
         return Drawn(take(self.stored.unknowns), Features(own.frequencies, take(own.weights)))
 
-    def gaussian(self, key: Key, paths: int) -> Unknowns:
+    def gaussian(self, seed: int, paths: int) -> Unknowns:
         """Draws of the Gaussian."""
-        k_values, k_starts = jr.split(key)
-        away = jr.normal(k_values, (paths, self.mean.size)) @ self.root.T
-        starts = self.starts[None] + jnp.einsum("wip,sp->swi", self.gain, away)
-        own = jnp.einsum("wij,swj->swi", self.start_root, jr.normal(k_starts, (paths, *self.starts.shape)))
-        return Unknowns(self.mean[None] + away, starts + own)
+        normal = lambda stream, *shape: np.random.default_rng([seed, stream]).normal(size=(paths, *shape))
+        mean, root, starts, gain, start_root = map(
+            np.asarray, (self.mean, self.root, self.starts, self.gain, self.start_root)
+        )
+        away = normal(VALUES, mean.size) @ root.T
+        own = np.einsum("wij,swj->swi", start_root, normal(STARTS, *starts.shape))
+        return Unknowns(jnp.asarray(mean + away), jnp.asarray(starts + np.einsum("wip,sp->swi", gain, away) + own))
 
     def start_covariance(self, piece: int) -> Float[Array, "d d"]:
         """Of the start of one piece."""

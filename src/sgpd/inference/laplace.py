@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -25,11 +24,11 @@ from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.diagnosis import Diagnosis, diagnose
 from sgpd.inference.evidence import Hyper, Tuned, solution, tune
 from sgpd.inference.initial import gaussians, noise_std
-from sgpd.inference.joint import Joint, Stored
+from sgpd.inference.joint import FEATURES, Joint, Stored
 from sgpd.inference.linear import Recording, Shooting, log_evidence
 from sgpd.inference.posterior import FieldPosterior, sample_features
 from sgpd.inference.problem import pinned_starts, smoothed_rows
-from sgpd.inference.sampling import randomise_then_optimise, relative_rise
+from sgpd.inference.sampling import Fresh, randomise_then_optimise, relative_rise
 from sgpd.inference.shooting import descend
 from sgpd.inference.uncertainty import drawn_priors, uncertainty
 from sgpd.integrators import Integrator
@@ -39,6 +38,7 @@ SHORT = 20  # rows between restarts in the first stage
 LONGEST = 500  # rows of one rollout; a longer recording is cut
 MOST = 4000  # rows in all; of a longer recording, pieces spread evenly
 TESTED = 64  # draws by which the Gaussian is judged
+RANDOMISED = 12  # stream of random numbers of fits to randomised data
 SLACK = 1.3  # how much more than a chi-squared draw a Gaussian draw may cost at the 90 % point
 
 Progress = Callable[[int, int], None]
@@ -151,9 +151,9 @@ def _found(
     posterior, noise = tuned.hyper.kernels(guess), tuned.noise
     solved = solution(tuned.hyper, guess, recording, tuned.at, tuned.found)
     joint = Joint.laplace(recording, tuned.at, tuned.found.equations, solved, noise)
-    k_test, k_draws = jr.split(jr.key(seed))
-    drawn = joint.draw(k_test, TESTED, posterior, settings.features, settings.spread)
-    rise = np.asarray(relative_rise(posterior, integrator, recording, tuned.at, noise, joint, drawn))
+    drawn = joint.draw(seed, TESTED, posterior, settings.features, settings.spread)
+    lowest = tuned.found.cost
+    rise = np.asarray(relative_rise(posterior, integrator, recording, tuned.at, noise, joint, drawn, lowest))
     from scipy.stats import chi2  # slow to import
 
     unknowns = joint.mean.size + int((~recording.pinned).sum()) * noise.size
@@ -162,11 +162,17 @@ def _found(
     unsure = uncertainty(guess, start, recording, tuned, settings.noise is not None)
     joint = joint.widened(jnp.asarray(unsure.moves), jnp.asarray(unsure.covariance))
     if not gaussian:
-        features = sample_features(jr.key(seed), posterior, settings.features, settings.spread, settings.stored)
-        k_priors, k_draws = jr.split(k_draws)
-        priors = drawn_priors(guess, tuned.hyper, jnp.asarray(unsure.covariance), k_priors, settings.stored)
+        rng, count = np.random.default_rng([seed, RANDOMISED]), settings.stored
+        features = np.random.default_rng([seed, FEATURES])
         draws, ok = randomise_then_optimise(
-            posterior, integrator, recording, tuned.at, tuned.found.equations, priors, features, k_draws
+            posterior,
+            integrator,
+            recording,
+            tuned.at,
+            tuned.found.equations,
+            drawn_priors(rng, guess, tuned.hyper, unsure.covariance, count),
+            sample_features(features, posterior, settings.features, settings.spread, count),
+            Fresh.of(rng, count, recording, tuned.at),
         )
         failed = int((~ok).sum())
         if failed < settings.stored / 2:

@@ -7,11 +7,10 @@ from pathlib import Path
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgpd.arrays import Key, State
+from sgpd.arrays import State
 from sgpd.checks import Check, CheckReport, Claim, judge, measure, preserved, require_compatible
 from sgpd.fields import Field
 from sgpd.gp.features import Spread
@@ -24,6 +23,7 @@ from sgpd.integrators import get as get_integrator
 from sgpd.outcome import SgpdWarning
 
 CHECK_PATHS = 8
+MEASURED = 11  # stream of random numbers of a measured start
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ class Model:
         drawn, features = self._drawn(seed, paths)
         best, drawn, piece = self._from(x0, x0_std is None, run, self.joint.best, drawn)
         if x0_std is not None:
-            drawn = _blurred(drawn, self._state(x0_std, "x0_std"), jr.fold_in(jr.key(seed), 1))
+            drawn = _blurred(drawn, self._state(x0_std, "x0_std"), seed)
         lead, origin = (np.zeros(0), 0.0) if x0 is not None else (self.pieces.lead(piece), self.pieces.times[piece, -1])
         at = _times(duration, times, self.step if step is None else step, origin)
         schedule = Schedule.through(at, self.step if step is None else step)
@@ -175,7 +175,7 @@ class Model:
 
     def _drawn(self, seed: int, paths: int) -> tuple[Unknowns, Features]:
         """Everything random about a number of drawn fields and their starts."""
-        return self.joint.draw(jr.key(seed), paths, self.posterior, self.features, self.spread)
+        return self.joint.draw(seed, paths, self.posterior, self.features, self.spread)
 
     def _from(
         self, x0: ArrayLike | None, exact: bool, run: int, best: Unknowns, drawn: Unknowns
@@ -221,9 +221,10 @@ class Model:
         return chosen
 
 
-def _blurred(drawn: Unknowns, std: State, key: Key) -> Unknowns:
+def _blurred(drawn: Unknowns, std: State, seed: int) -> Unknowns:
     """A start of its own for every draw."""
-    return drawn._replace(starts=drawn.starts + std[None, None, :] * jr.normal(key, (len(drawn.u), 1, len(std))))
+    normals = np.random.default_rng([seed, MEASURED]).normal(size=(len(drawn.u), 1, len(std)))
+    return drawn._replace(starts=drawn.starts + jnp.asarray(normals) * std[None, None, :])
 
 
 def _warn_untrained(difference: str):

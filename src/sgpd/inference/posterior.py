@@ -20,6 +20,7 @@ from sgpd.gp import (
     ValueGaussian,
     WhitenedGaussian,
     draw_path,
+    host_normals,
     mean_path,
     spread_normals,
 )
@@ -148,12 +149,16 @@ def sample_normals(key: Key, posterior: FieldPosterior, count: int, batch: tuple
     return values, weights
 
 
-@eqx.filter_jit
-def sample_features(key: Key, posterior: FieldPosterior, count: int, spread: Spread, paths: int) -> Features:
-    """Random features of so many draws: frequencies that they share, and weights of their own."""
-    k_frequencies, k_weights = jr.split(key)
-    keys = jr.split(k_weights, len(posterior.groups))
-    weights = tuple(
-        jr.normal(k, (paths, g.scale.shape[0], 2, count)) for k, g in zip(keys, posterior.groups, strict=True)
-    )
-    return Features(sample_frequencies(k_frequencies, posterior, count, spread), weights)
+def sample_features(
+    rng: np.random.Generator, posterior: FieldPosterior, count: int, spread: Spread, paths: int
+) -> Features:
+    """Random features of so many draws: frequencies that they share, and weights of their own.
+
+    Further paths come after the first ones, which stay as they are.
+    """
+    frequencies, weights = [], []
+    for own, g in zip(rng.spawn(len(posterior.groups)), posterior.groups, strict=True):
+        normals = host_normals(own, count, g.scale.shape[-1] + g.kernel.tail_normals, spread)
+        frequencies.append(g.kernel.frequencies(jnp.asarray(normals)))
+        weights.append(jnp.asarray(own.normal(size=(paths, g.scale.shape[0], 2, count))))
+    return Features(tuple(frequencies), tuple(weights))

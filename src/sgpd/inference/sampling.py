@@ -11,10 +11,10 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jax.random as jr
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from sgpd.arrays import Key, Scalar
+from sgpd.arrays import Scalar
 from sgpd.inference.joint import Drawn, Joint, Unknowns
 from sgpd.inference.linear import Recording, Regression, Shooting, cost, moved, regression, roll, solve, tangent
 from sgpd.inference.posterior import Features, FieldPosterior
@@ -34,18 +34,20 @@ def relative_rise(
     noise: Float[Array, " d"],
     joint: Joint,
     drawn: Drawn,
+    lowest: Scalar,
 ) -> Float[Array, " draws"]:
     """By how much more draws cost than the optimum, in the number of unknowns: about 1 if they are right."""
 
-    def price(unknowns: Unknowns, features: Features | None):
+    def price(draw):
+        unknowns, weights = draw
+        features = Features(drawn.features.frequencies, weights)
         place = Shooting(unknowns.u, at.starts.at[:, 0].set(unknowns.starts), at.restart)
         rows = roll(integrator, posterior.field(posterior.unravel(place.u), features), recording, place)
         return cost(recording, place, rows, noise)
 
-    each = lambda one: price(one[0], Features(drawn.features.frequencies, one[1]))
-    costs = jax.lax.map(each, (drawn.unknowns, drawn.features.weights), batch_size=AT_ONCE)
+    costs = jax.lax.map(price, (drawn.unknowns, drawn.features.weights), batch_size=AT_ONCE)
     unknowns = joint.mean.size + jnp.sum(~recording.pinned) * noise.size
-    return (costs - price(joint.best, None)) / unknowns
+    return (costs - lowest) / unknowns
 
 
 class Priors(NamedTuple):
@@ -53,6 +55,21 @@ class Priors(NamedTuple):
 
     basis: Float[Array, "draws p p"]
     noise: Float[Array, "draws d"]
+
+
+class Fresh(NamedTuple):
+    """Standard normals by which each draw changes its data and its prior."""
+
+    values: Float[Array, "draws p"]
+    states: Float[Array, "draws r n d"]
+    starts: Float[Array, "draws r d"]
+
+    @classmethod
+    def of(cls, rng: np.random.Generator, draws: int, recording: Recording, at: Shooting) -> "Fresh":
+        """So many."""
+        shapes = (at.u.shape, recording.states.shape, recording.centre.shape)
+        streams = zip(rng.spawn(len(shapes)), shapes, strict=True)
+        return cls(*(jnp.asarray(stream.normal(size=(draws, *shape))) for stream, shape in streams))
 
 
 class _Search(NamedTuple):
@@ -76,7 +93,7 @@ def randomise_then_optimise(
     equations: Regression,
     priors: Priors,
     features: Features,
-    key: Key,
+    fresh: Fresh,
 ) -> tuple[Unknowns, Bool[Array, " draws"]]:
     """A draw of the posterior for each set of features, and which are usable: the cost is finite, the search has ended.
 
@@ -85,17 +102,17 @@ def randomise_then_optimise(
     """
 
     def one(draw):
-        key, weights, (basis, noise) = draw
+        weights, (basis, noise), (for_values, for_states, for_starts) = draw
         own, prior = Features(features.frequencies, weights), (noise / recording.reach) ** 2
         here = eqx.tree_at(lambda a: a.u, at, jnp.linalg.solve(basis, at.u))  # in w from here on
-        k_data, k_values, k_starts = jr.split(key, 3)
-        pull = jr.normal(k_values, at.u.shape)
-        states = recording.states + noise[None, None, :] * jr.normal(k_data, recording.states.shape)
-        centre = recording.centre + recording.reach[None, :] * jr.normal(k_starts, recording.centre.shape)
+        states = recording.states + noise[None, None, :] * for_states
+        centre = recording.centre + recording.reach[None, :] * for_starts
         randomised = eqx.tree_at(lambda r: (r.states, r.centre), recording, (states, centre))
 
         def improve(search: _Search) -> _Search:
-            equations, price = _linearised(posterior, integrator, randomised, search.candidate, noise, own, pull, basis)
+            equations, price = _linearised(
+                posterior, integrator, randomised, search.candidate, noise, own, for_values, basis
+            )
             better = price < search.cost
             choose = lambda new, old: jax.tree.map(lambda x, y: jnp.where(better, x, y), new, old)
             place, equations = choose((search.candidate, equations), (search.place, search.equations))
@@ -113,8 +130,7 @@ def randomise_then_optimise(
         usable = jnp.isfinite(end.cost) & (end.fall < SETTLED)
         return Unknowns(basis @ end.place.u, end.place.starts[:, 0]), usable
 
-    keys = jr.split(key, features.weights[0].shape[0])
-    return jax.lax.map(one, (keys, features.weights, priors), batch_size=AT_ONCE)
+    return jax.lax.map(one, (features.weights, priors, fresh), batch_size=AT_ONCE)
 
 
 def _linearised(posterior, integrator, recording: Recording, at: Shooting, noise, features: Features, pull, basis):

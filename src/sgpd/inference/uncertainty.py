@@ -7,15 +7,11 @@ by randomise-then-optimise get kernels and noise of their own.
 
 from typing import NamedTuple
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
-from sgpd.arrays import Key
 from sgpd.inference.evidence import Hyper, Tuned, objective, rewhitening, solution
 from sgpd.inference.linear import Recording
 from sgpd.inference.posterior import FieldPosterior
@@ -42,7 +38,7 @@ def uncertainty(
     for index in free:
         there, back = (flat.at[index].add(step) for step in (DIFFERENCE, -DIFFERENCE))
         gradients.append([np.asarray(objective(x, start, *rest)[1])[free] for x in (there, back)])
-        moved_values.append([np.asarray(_same_values(unravel(x), tuned.hyper, *rest)) for x in (there, back)])
+        moved_values.append([_values(unravel(x), tuned.hyper, *rest) for x in (there, back)])
     slope = lambda pairs: np.array([(a - b) / (2 * DIFFERENCE) for a, b in pairs])
     hessian = slope(gradients)
     width = np.asarray(ravel_pytree(start.width)[0])[free]
@@ -52,25 +48,18 @@ def uncertainty(
     return Uncertainty(root @ root.T, slope(moved_values).T)
 
 
-@eqx.filter_jit
+def _values(hyper: Hyper, seen_by: Hyper, original, recording, at, found) -> np.ndarray:
+    """The best u under some kernels, whitened by others: the inducing values stay the same."""
+    return np.asarray(rewhitening(hyper, seen_by, original) @ solution(hyper, original, recording, at, found).u)
+
+
 def drawn_priors(
-    original: FieldPosterior, tuned: Hyper, covariance: Float[Array, "h h"], key: Key, draws: int
+    rng: np.random.Generator, original: FieldPosterior, tuned: Hyper, covariance: Float[np.ndarray, "h h"], draws: int
 ) -> Priors:
     """Kernels and noise drawn from their posterior."""
     flat, unravel = ravel_pytree(tuned)
-    values, vectors = jnp.linalg.eigh(covariance)
-    away = jr.normal(key, (draws, covariance.shape[0])) @ (vectors * jnp.sqrt(jnp.maximum(values, 0.0))[None, :]).T
-    away = jnp.pad(away, ((0, 0), (0, flat.size - covariance.shape[0])))  # noise that is known stays
-
-    def one(away):
-        hyper = unravel(flat + away)
-        return rewhitening(hyper, tuned, original), jnp.exp(hyper.noise)
-
-    return Priors(*jax.vmap(one)(away))
-
-
-@eqx.filter_jit
-def _same_values(hyper: Hyper, seen_by: Hyper, original, recording, at, found) -> Float[Array, " p"]:
-    """The best u under some kernels, whitened by others: the inducing values stay the same."""
-    solved = solution(hyper, original, recording, at, found)
-    return rewhitening(hyper, seen_by, original) @ solved.u
+    away = rng.multivariate_normal(np.zeros(len(covariance)), covariance, size=draws, method="eigh")
+    away = np.pad(away, ((0, 0), (0, flat.size - len(covariance))))  # noise that is known stays
+    hypers = [unravel(flat + jnp.asarray(each)) for each in away]
+    bases = [rewhitening(hyper, tuned, original) for hyper in hypers]
+    return Priors(jnp.stack(bases), jnp.exp(jnp.stack([hyper.noise for hyper in hypers])))
