@@ -228,3 +228,10 @@ def test_the_automatic_integrator_has_order_four_where_a_step_is_a_large_part_of
     assert _method("auto", sgpd.structures.Separable(), data).name == method
     assert _method("auto", sgpd.structures.Free(), data).name == "rk4"
     assert 1.2 < _turn(data) / interval < 2.5
+
+
+def test_swapped_momenta_and_positions_are_told_before_the_fit(pendulum):
+    run = pendulum.runs[0]
+    swapped = sgpd.Trajectories.from_arrays(run.times, run.states[:, ::-1], names=["q", "p"])
+    with pytest.warns(sgpd.SgpdWarning, match="p falls where q is positive; if the two are swapped, the fit learns -H"):
+        sgpd.fit(swapped, "separable", inference=sgpd.Variational(shooting=False, epochs=1))

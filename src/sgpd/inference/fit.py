@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from sgpd.checks import require_compatible
-from sgpd.data import Trajectories, Windows
+from sgpd.data import Trajectories, Windows, sign_test
 from sgpd.inference.bound import Parameters
 from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.initial import initial_posterior, smooth_run
@@ -85,6 +85,7 @@ def fit(
         raise unknown_name("way to start (x0=)", x0, STARTS)
     if checkpoint is not None and len(seeds) > 1:
         raise ValueError("A checkpoint is of one fit; give one seed, or no checkpoint.")
+    _warn_of_swapped_roles(structure, recordings[0])
     settings = _settings(inference)
     guesses = _one_each(initial, FieldPosterior, len(seeds), "initial")
     guess = _once(lambda recording, given: _guess(given, recording, structure, settings))
@@ -98,6 +99,21 @@ def fit(
     else:
         models = _variational(recordings, guesses, seeds, method, settings, x0, progress, checkpoint)
     return models[0] if isinstance(seed, int) else models
+
+
+def _warn_of_swapped_roles(structure: Structure, data: Trajectories):
+    """A separable fit with p and q swapped does not fail; it learns -H."""
+    half = data.dimension // 2
+    if structure.name != "separable" or data.dimension % 2:
+        return
+    swapped = [sign for sign in sign_test(data, data.names[:half], data.names[half:]) if sign.negative]
+    if swapped:
+        warnings.warn(
+            f"A state is momenta first, then positions, but {swapped[0].position} falls where {swapped[0].momentum} is "
+            "positive; if the two are swapped, the fit learns -H.",
+            SgpdWarning,
+            stacklevel=3,
+        )
 
 
 def _settings(inference: str | Laplace | Variational) -> Laplace | Variational:
