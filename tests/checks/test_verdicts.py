@@ -28,7 +28,7 @@ def check(verdict, name="determinant"):
 def found(paths=4, **changes) -> Measurements:
     """Faultless measurements of some paths, but for the changes."""
     faultless = {name: np.zeros(paths) for name in Measurements._fields}
-    faultless |= {"converged": np.ones(paths, bool), "finite": np.ones(paths, bool), "energy_trend": np.ones(paths)}
+    faultless |= {"converged": np.ones(paths, bool), "finite": np.ones(paths, bool)}
     return Measurements(**{name: np.asarray(value) for name, value in (faultless | changes).items()})
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sgpd import structures
-from sgpd.data import Trajectories
+from sgpd.data import Run, Trajectories
 from sgpd.gp import Matern32, Matern52
 from sgpd.inference.initial import inducing_points, initial_posterior, noise_std, smooth_run
 
@@ -59,3 +59,23 @@ def test_a_latent_that_is_differentiated_refuses_a_rough_kernel():
     with pytest.raises(ValueError, match="differentiated only once; use SquaredExponential or Matern52"):
         initial_posterior(structures.Hamiltonian(), oscillator(), Matern32)
     initial_posterior(structures.Hamiltonian(), oscillator(), Matern52)
+
+
+def test_the_noise_is_not_taken_from_jumps_across_gaps():
+    t = 0.05 * np.arange(400)
+    states = np.sin(t)[:, None] + 0.01 * np.random.default_rng(0).normal(size=(400, 1))
+    kept = np.concatenate([np.arange(k, k + 20) for k in range(0, 400, 80)])
+    gaps = Trajectories.from_arrays(t[kept], states[kept])
+    assert noise_std(gaps)[0] == pytest.approx(0.01, rel=0.25)
+
+
+def test_a_run_is_smoothed_on_either_side_of_a_gap_by_itself():
+    t = np.concatenate([0.1 * np.arange(60), 50.0 + 0.1 * np.arange(40), [90.0]])
+    states = np.stack([np.sin(t), np.cos(t)], axis=1) + 0.02 * np.random.default_rng(1).normal(size=(101, 2))
+    whole = smooth_run(Run(t, states))
+    for rows in (slice(60), slice(60, 100)):
+        part = smooth_run(Run(t[rows], states[rows]))
+        np.testing.assert_array_equal(whole.states[rows], part.states)
+        np.testing.assert_array_equal(whole.derivatives[rows], part.derivatives)
+    np.testing.assert_array_equal(whole.states[100], states[100])  # alone between two gaps
+    assert np.abs(whole.states[:100] - np.stack([np.sin(t), np.cos(t)], axis=1)[:100]).max() < 0.05

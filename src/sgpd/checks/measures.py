@@ -13,9 +13,6 @@ from sgpd.integrators import Integrator, rollout
 
 SAMPLES = 64  # states of a rollout at which the step's Jacobian is taken
 
-# Deviations of the energy below this share of its scale are rounding, and have no trend.
-ENERGY_ROUNDING = 1e-9
-
 
 class Measurements(NamedTuple):
     """What was found along one rollout. What does not apply to the field is nan; without an energy there is None."""
@@ -24,7 +21,7 @@ class Measurements(NamedTuple):
     symplectic: Scalar  # largest entry of |ψ'ᵀ J ψ' - J|
     invariant: Scalar  # largest change of xᵀQx, relative to |x|²
     energy_wander: Scalar | None  # largest |H - H₀|, relative to the energy that the motion turns over
-    energy_trend: Scalar | None  # largest |H - H₀| in the last quarter over that in the first
+    energy_trend: Scalar | None  # change of the mean H from the first half to the second, relative to the same
     residual: Scalar  # worst stage residual
     converged: Bool[Array, ""]
     finite: Bool[Array, ""]
@@ -56,16 +53,15 @@ def energy_deviation(energy, states: Float[Array, "n d"]) -> tuple[Scalar, Scala
     """(wander, trend) of the energy along a path.
 
     A symplectic method does not keep H; it lets it wander in a bounded way. The wander is relative to the energy that
-    the motion turns over, the rms of ∇H·(x - x̄), so that the arbitrary level of H does not matter. A trend near 1
-    says that the wander at the end is that of the beginning; a drift makes it grow.
+    the motion turns over, the rms of ∇H·(x - x̄), so that the arbitrary level of H does not matter. The trend is the
+    change of the mean from the first half of the path to the second: what comes back averages out, a drift does not.
     """
     values, gradients = jax.vmap(jax.value_and_grad(energy))(states)
     centred = states - states.mean(axis=0, keepdims=True)
     scale = jnp.sqrt(jnp.mean(jnp.sum(gradients * centred, axis=1) ** 2)) + jnp.finfo(states.dtype).tiny
-    deviation = jnp.abs(values - values[0]) / scale
-    quarter = max(states.shape[0] // 4, 1)
-    trend = (deviation[-quarter:].max() + ENERGY_ROUNDING) / (deviation[:quarter].max() + ENERGY_ROUNDING)
-    return deviation.max(), trend
+    half = (states.shape[0] + 1) // 2
+    trend = jnp.abs(values[-half:].mean() - values[:half].mean()) / scale
+    return jnp.abs(values - values[0]).max() / scale, trend
 
 
 def measure(

@@ -69,7 +69,7 @@ _MEASURED = {
     ),
     "invariant": ("change of xᵀQx", 1e-8, "The invariant drifts; use a shorter step or another form."),
     "energy_wander": ("energy wander", 0.05, "Use a shorter step or a method of higher order."),
-    "energy_trend": ("energy trend", 2.0, "The energy drifts; use a shorter step."),
+    "energy_trend": ("energy trend", 0.01, "The energy drifts; use a shorter step."),
 }
 _CLAIMED_BY: dict[Claim, tuple[str, ...]] = {
     "volume": ("determinant",),
@@ -94,11 +94,15 @@ def _judge_one(check_id: str, values: np.ndarray, usable: np.ndarray) -> Check:
     title, limit, remedy = _MEASURED[check_id]
     if not usable.any() or np.isnan(values[usable]).all():
         reason = "no path stayed finite and converged" if not usable.any() else "it is not defined for this field"
-        return Check(check_id, title, None, limit, "NOT MEASURED", f"{title.capitalize()}: not tested, {reason}.")
+        return Check(check_id, title, None, limit, "NOT MEASURED", f"{_sentence_case(title)}: not tested, {reason}.")
     worst = float(values[usable].max())
     holds = worst <= limit
-    sentence = f"{title.capitalize()}: at most {worst:.1e} on {usable.sum()} paths (limit {limit:.0e})."
+    sentence = f"{_sentence_case(title)}: at most {worst:.1e} on {usable.sum()} paths (limit {limit:g})."
     return Check(check_id, title, worst, limit, "PASS" if holds else "FAIL", sentence, "" if holds else remedy)
+
+
+def _sentence_case(title: str) -> str:
+    return title[0].upper() + title[1:]
 
 
 def _solver_check(found: Measurements, usable: np.ndarray, implicit: bool) -> Check:

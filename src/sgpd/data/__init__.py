@@ -1,5 +1,6 @@
 """Recordings as trajectories, and trajectories as windows. Plain numpy, on the host."""
 
+from sgpd.data.excerpts import excerpts
 from sgpd.data.holdout import hold_out
 from sgpd.data.reading import Reading, read_recording
 from sgpd.data.signs import Sign, sign_test
@@ -12,6 +13,7 @@ __all__ = [
     "Sign",
     "Trajectories",
     "Windows",
+    "excerpts",
     "hold_out",
     "read_recording",
     "sign_test",

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from sgpd.checks import Check
-from sgpd.data import Run, Trajectories, Windows
+from sgpd.data import Run, Trajectories
 from sgpd.inference.initial import noise_std, smooth_run
 from sgpd.inference.linear import Recording
 from sgpd.inference.posterior import FieldPosterior
@@ -30,7 +30,6 @@ class Diagnosis(NamedTuple):
 
 def diagnose(
     data: Trajectories,
-    pieces: Windows,
     recording: Recording,
     posterior: FieldPosterior,
     rows: np.ndarray,
@@ -46,9 +45,6 @@ def diagnose(
         f"{facts['parameters']}.",
         _draws(facts),
     ]
-    used = int(sum(pieces.lengths))
-    if used < sum(map(len, data.runs)):
-        notes.append(f"The fit used {used} of {sum(map(len, data.runs))} rows, in {len(pieces)} pieces spread evenly.")
     checks = (
         _settled(facts),
         _white(data.names, recording, rows),

@@ -10,12 +10,12 @@ import jax
 import numpy as np
 
 from sgpd.checks import require_compatible
-from sgpd.data import Trajectories, Windows, sign_test
+from sgpd.data import Trajectories, Windows, excerpts, sign_test
 from sgpd.inference.bound import Parameters
 from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.initial import initial_posterior, smooth_run
 from sgpd.inference.joint import Joint
-from sgpd.inference.laplace import Laplace, Progress, fit_laplace
+from sgpd.inference.laplace import LONGEST, Laplace, Progress, fit_laplace
 from sgpd.inference.model import Model
 from sgpd.inference.pieces import Pieces
 from sgpd.inference.posterior import FieldPosterior
@@ -36,6 +36,7 @@ _AUTOMATIC = {
     "hamiltonian": ("implicit-midpoint", "gauss-4"),
     "quadratic-invariant": ("implicit-midpoint", "gauss-4"),
 }
+MOST = 4000  # rows; of a longer recording, excerpts
 _LONG = 0.7  # radians of the motion in one step
 _ENGINES = {"laplace": Laplace, "variational": Variational}
 
@@ -77,7 +78,8 @@ def fit(
         interrupted fit ends with the same numbers. It stays when the fit has ended; delete it then.
     """
     seeds = [seed] if isinstance(seed, int) else list(seed)
-    recordings = _one_each(data, Trajectories, len(seeds), "data")
+    whole = _one_each(data, Trajectories, len(seeds), "data")
+    recordings = [excerpts(recording, MOST, LONGEST) for recording in whole]
     structure = get_structure(structure) if isinstance(structure, str) else structure
     method = _method(integrator, structure, recordings[0])
     require_compatible(structure.traits(recordings[0].dimension), method, structure.name)
@@ -98,7 +100,15 @@ def fit(
             models = [dataclasses.replace(model, notes=(chosen, *model.notes)) for model in models]
     else:
         models = _variational(recordings, guesses, seeds, method, settings, x0, progress, checkpoint)
+    models = [_noting_excerpts(model, *each) for model, *each in zip(models, recordings, whole, strict=True)]
     return models[0] if isinstance(seed, int) else models
+
+
+def _noting_excerpts(model: Model, used: Trajectories, whole: Trajectories) -> Model:
+    if used.rows == whole.rows:
+        return model
+    said = f"The fit used {used.rows:,} of {whole.rows:,} rows: stretches of {LONGEST} rows, spread evenly."
+    return dataclasses.replace(model, notes=(*model.notes, said))
 
 
 def _warn_of_swapped_roles(structure: Structure, data: Trajectories):

@@ -23,6 +23,7 @@ MARGIN = 0.15  # of the data's range, by which inducing points reach beyond it o
 PER_DIMENSION = 8  # inducing points in more than two dimensions
 REGARD = 1.5  # lengthscale, in standard deviations, by which inducing points are placed in more than two dimensions
 POINTS = {1: 12, 2: 64}  # inducing points by input dimension; more dimensions, see `_count`
+GAP, LONG_GAP = 3.0, 10.0  # usual intervals: nothing is known of the noise, of the motion across one
 ROWS = 1000  # at most so many rows for the regression
 
 
@@ -34,7 +35,15 @@ class Smoothed(NamedTuple):
 
 
 def smooth_run(run: Run) -> Smoothed:
-    """A smoothing spline through each channel, its stiffness by generalised cross-validation."""
+    """A smoothing spline through each channel between two gaps, its stiffness by generalised cross-validation."""
+    intervals = np.diff(run.times)
+    ends = np.flatnonzero(intervals > LONG_GAP * np.median(intervals)) + 1
+    stretches = zip(np.split(run.times, ends), np.split(run.states, ends), strict=True)
+    parts = [_smooth_stretch(Run(times, states)) for times, states in stretches]
+    return Smoothed(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _smooth_stretch(run: Run) -> Smoothed:
     from scipy.interpolate import make_smoothing_spline  # slow to import
 
     states, derivatives = np.empty_like(run.states), np.empty_like(run.states)
@@ -43,7 +52,7 @@ def smooth_run(run: Run) -> Smoothed:
         t, x = run.times[seen], run.states[seen, k]
         if len(t) < 5:  # too few for a spline: straight lines
             states[:, k] = np.interp(run.times, t, x) if len(t) else 0.0
-            derivatives[:, k] = np.gradient(states[:, k], run.times)
+            derivatives[:, k] = np.gradient(states[:, k], run.times) if len(run) > 1 else 0.0
             continue
         interval = (t[-1] - t[0]) / (len(t) - 1)  # in this unit the search for the stiffness is well scaled
         spline = make_smoothing_spline((t - t[0]) / interval, x)
@@ -63,12 +72,18 @@ def smooth(data: Trajectories) -> Smoothed:
 def noise_std(data: Trajectories) -> np.ndarray:
     """The noise of each channel: the third difference of white noise has variance 20 σ², that of motion is small."""
     floor = 1e-6 * np.where(data.spread > 0, data.spread, 1.0)
-    thirds = [np.diff(run.states, n=3, axis=0) for run in data.runs if len(run) > 3]
+    thirds = [_third_differences(run, GAP * data.step) for run in data.runs if len(run) > 3]
     differences = np.concatenate(thirds) if thirds else np.empty((0, data.dimension))
     enough = (~np.isnan(differences)).sum(axis=0) > 0
     with np.errstate(invalid="ignore", divide="ignore"):
         rms = np.sqrt(np.nansum(differences**2, axis=0) / (~np.isnan(differences)).sum(axis=0) / 20)
     return np.maximum(np.where(enough, rms, 0.01 * data.spread), floor)
+
+
+def _third_differences(run: Run, gap: float) -> np.ndarray:
+    """Without those across a gap, where the motion is no longer small."""
+    longest = np.lib.stride_tricks.sliding_window_view(np.diff(run.times), 3).max(axis=1)
+    return np.where(longest[:, None] <= gap, np.diff(run.states, n=3, axis=0), np.nan)
 
 
 def initial_posterior(

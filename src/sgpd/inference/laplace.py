@@ -36,7 +36,6 @@ from sgpd.outcome import NumericalFailure, Outcome
 
 SHORT = 20  # rows between restarts in the first stage
 LONGEST = 500  # rows of one rollout; a longer recording is cut
-MOST = 4000  # rows in all; of a longer recording, pieces spread evenly
 TESTED = 64  # draws by which the Gaussian is judged
 RANDOMISED = 12  # stream of random numbers of fits to randomised data
 SLACK = 1.3  # how much more than a chi-squared draw a Gaussian draw may cost at the 90 % point
@@ -93,7 +92,7 @@ def fit_laplace(
 ) -> Found:
     """Fit one recording (or several runs of one system)."""
     report = progress or (lambda done, total: None)
-    pieces = _pieces(data)
+    pieces = windows(data, min(max(map(len, data.runs)), LONGEST))
     pinned = pinned_starts(pieces, x0)
     recording = Recording.of(data, pieces, pinned)
     noise = jnp.asarray(noise_std(data) if settings.noise is None else np.asarray(settings.noise, float))
@@ -121,7 +120,7 @@ def fit_laplace(
     posterior, joint, facts = _found(guess, start, integrator, recording, tuned, settings, seed)
     report(len(lengths) + 1, len(lengths) + 1)
     noise = np.asarray(tuned.noise)
-    diagnosis = diagnose(data, pieces, recording, posterior, np.asarray(rows), noise, facts)
+    diagnosis = diagnose(data, recording, posterior, np.asarray(rows), noise, facts)
     return Found(posterior, noise, joint, pieces, history, facts, diagnosis)
 
 
@@ -131,17 +130,6 @@ def _lengths(rows: int) -> list[int]:
     while 2 * lengths[-1] < rows:
         lengths.append(2 * lengths[-1])
     return [length for length in lengths if length < rows] + [rows]
-
-
-def _pieces(data: Trajectories) -> Windows:
-    """The recording in pieces of at most `LONGEST` rows, at most `MOST` rows in all, each run's last piece included."""
-    pieces = windows(data, min(max(map(len, data.runs)), LONGEST))
-    budget = max(MOST // pieces.states.shape[1], 1)
-    if len(pieces) <= budget:
-        return pieces
-    last = [np.flatnonzero(pieces.run == run)[-1] for run in np.unique(pieces.run)]
-    spread = np.linspace(0, len(pieces) - 1, budget).round().astype(int)
-    return pieces.take(np.unique(np.concatenate([last, spread])))
 
 
 def _found(
@@ -177,12 +165,11 @@ def _found(
         failed = int((~ok).sum())
         if failed < settings.stored / 2:
             joint = dataclasses.replace(joint, stored=Stored(draws, ok, jnp.asarray(seed)))
-    covariance = np.asarray(joint.root @ joint.root.T)
-    values = gaussians(posterior.whitened, np.asarray(joint.mean), covariance)
+    values = gaussians(posterior.whitened, np.asarray(joint.mean), np.asarray(joint.root @ joint.root.T))
     facts = {
         "log_evidence": float(log_evidence(recording, solved, noise)),
         "parameters": joint.mean.size,
-        "effective_parameters": float(joint.mean.size - np.trace(covariance)),
+        "effective_parameters": float(joint.mean.size - np.trace(np.linalg.inv(np.asarray(solved.precision)))),
         "settled": tuned.settled,
         "gaussian": gaussian,
         "cost_of_draws": float(np.quantile(rise, 0.9) / expected),

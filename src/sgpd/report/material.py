@@ -1,0 +1,197 @@
+"""What the sections draw from: a model, its recording, its forecasts."""
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from sgpd.checks import CheckReport
+from sgpd.data import Run, Trajectories
+from sgpd.fields import Field
+from sgpd.inference import Forecast, HeldOut, Model
+from sgpd.inference.initial import smooth_run
+from sgpd.outcome import NumericalFailure, SgpdWarning
+from sgpd.report.about import About
+from sgpd.report.marks import labelled
+from sgpd.report.overall import checked_to
+from sgpd.report.wording import number, with_unit
+
+PATHS = 64
+FAR = 3.0  # durations of a run, which the forecast goes past its end
+MOST_STEPS = 3000
+MOST_PANELS = 8  # of forecasts, in all runs together
+SHORTER = (1.0, 0.3, 0.1, 0.03)  # of the wanted horizon, tried in turn where no path reaches the end
+
+
+class Fitted(NamedTuple):
+    """A run that was fitted: what was recorded, and how the model sees it."""
+
+    run: Run
+    smoothed: Forecast
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One run as the page shows it: fitted, held out, or first the one and then the other."""
+
+    name: str
+    ahead: Forecast
+    fitted: Fitted | None
+    held: Run | None
+
+    @property
+    def end(self) -> float:
+        """Where the forecast starts: at the end of what was fitted."""
+        return float(self.ahead.times[0])
+
+    def recorded(self, k: int) -> np.ndarray:
+        """All recorded values of a coordinate."""
+        runs = [*([self.fitted.run] if self.fitted else []), *([self.held] if self.held else [])]
+        return np.concatenate([run.states[:, k] for run in runs])
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """Everything that a report shows, computed once."""
+
+    model: Model
+    data: Trajectories
+    checks: CheckReport
+    about: About
+    held_out: HeldOut | None
+    views: tuple[View, ...]
+    lost: tuple[str, ...]  # runs of which no path stayed finite
+    problems: tuple[str, ...]  # sentences
+
+    @property
+    def time(self) -> str:
+        """The title of a time axis."""
+        return labelled("time", self.data.time_unit)
+
+    def lasting(self, duration: float) -> str:
+        """A length of time, in words."""
+        return with_unit(number(duration), self.data.time_unit)
+
+    @property
+    def noise_words(self) -> str:
+        """The learned noise of each coordinate, with its unit."""
+        parts = zip(self.model.names, self.model.noise, self.model.units, strict=True)
+        return ", ".join(f"{name} {with_unit(number(std), unit)}" for name, std, unit in parts)
+
+    @property
+    def seed(self) -> int:
+        return self.about.seed
+
+    @cached_property
+    def mean(self) -> Field:
+        """The best estimate of the field."""
+        return self.model.mean()
+
+    @cached_property
+    def drawn(self) -> Field:
+        """The fields behind the paths of the forecasts, stacked."""
+        return self.model.draws(paths_of(self.model), self.seed)
+
+    @property
+    def has_energy(self) -> bool:
+        """Whether the field has an energy."""
+        return getattr(self.mean, "energy", None) is not None
+
+    @cached_property
+    def states(self) -> np.ndarray:
+        """All fitted states without a missing value; as splines see them where channels never stand together."""
+        rows = np.concatenate([run.states for run in self.data.runs])
+        complete = rows[np.isfinite(rows).all(axis=1)]
+        return complete if len(complete) > 2 else np.concatenate([smooth_run(run).states for run in self.data.runs])
+
+    @cached_property
+    def moving(self) -> list[int]:
+        """Coordinates from the most to the least moving, in standard deviations of the noise."""
+        return [int(k) for k in np.argsort(-self.data.spread / self.model.noise, kind="stable")]
+
+    @cached_property
+    def pairs(self) -> list[tuple[int, int]]:
+        """(horizontal, vertical): position and momentum of each degree of freedom, else the most moving coordinates."""
+        d = self.model.dimension
+        traits = self.model.posterior.structure.traits(d)
+        if traits.hamiltonian or traits.split:
+            dofs = sorted(range(d // 2), key=lambda k: min(self.moving.index(k), self.moving.index(k + d // 2)))
+            return [(k + d // 2, k) for k in dofs]
+        first = sorted(self.moving[:4])
+        return [(i, j) for n, i in enumerate(first) for j in first[n + 1 :]]
+
+    @property
+    def checked_to(self) -> float:
+        """How far past their start forecasts were compared with a recording."""
+        return checked_to(self.held_out)
+
+
+def paths_of(model: Model) -> int:
+    """How many paths to draw: no more than there are where a posterior is kept as draws."""
+    stored = model.joint.stored
+    return PATHS if stored is None else min(PATHS, int(stored.usable.sum()))
+
+
+def gather(
+    model: Model, data: Trajectories, checks: CheckReport, about: About, held_out: HeldOut | None = None
+) -> Material:
+    """Smooth and forecast the runs that the page shows: the longest, and those that were held out."""
+    shown = max(1, min(4, MOST_PANELS // model.dimension))
+    fitted = [int(run) for run in np.unique(model.pieces.run)]
+    longest = sorted(sorted(fitted, key=lambda run: -len(data.runs[run]))[:shown])
+    views, lost = [], []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SgpdWarning)
+        for run in longest:
+            try:
+                views.append(_fitted_view(model, data, held_out, run, fitted.index(run), about.seed))
+            except NumericalFailure:
+                lost.append(data.run_names[run])
+        views += _held_views(data, held_out)[: max(1, shown - 1)]
+    said = [str(each.message) for each in caught if issubclass(each.category, SgpdWarning)]
+    if model.facts.get("gaussian") is False and model.joint.stored is None:
+        said.append("The posterior is not Gaussian, and drawing from it failed: take the bands with care.")
+    said += [f"Run {name}: no path stayed finite, so it is not shown." for name in lost]
+    problems = tuple(dict.fromkeys([*about.problems, *said]))
+    return Material(model, data, checks, about, held_out, tuple(views), tuple(lost), problems)
+
+
+def _fitted_view(model: Model, data: Trajectories, held: HeldOut | None, run: int, index: int, seed: int) -> View:
+    recorded, name, count = data.runs[run], data.run_names[run], paths_of(model)
+    rest = None
+    if held is not None and name in held.data.run_names:
+        rest = held.data.runs[held.data.run_names.index(name)]
+    smoothed = _in_order(model.smooth(run=index, paths=count, seed=seed))
+    span = float(recorded.times[-1] - recorded.times[0])
+    wanted = max(FAR * span, 0.0 if rest is None else 1.25 * float(rest.times[-1] - recorded.times[-1]))
+    return View(name, _ahead(model, wanted, index, count, seed), Fitted(recorded, smoothed), rest)
+
+
+def _ahead(model: Model, wanted: float, index: int, count: int, seed: int) -> Forecast:
+    """As far as wanted, or as far as some path gets."""
+    wanted = max(min(wanted, MOST_STEPS * model.step), model.step)
+    for share in SHORTER:
+        try:
+            return model.predict(duration=max(share * wanted, model.step), run=index, paths=count, seed=seed)
+        except NumericalFailure:
+            if share == SHORTER[-1]:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _held_views(data: Trajectories, held: HeldOut | None) -> list[View]:
+    """Runs that were held out as a whole."""
+    if held is None:
+        return []
+    runs = zip(held.data.run_names, held.data.runs, held.forecasts, strict=True)
+    return [View(name, forecast, None, run) for name, run, forecast in runs if name not in data.run_names]
+
+
+def _in_order(smoothed: Forecast) -> Forecast:
+    """Without the rows at which overlapping pieces go back in time."""
+    latest = np.maximum.accumulate(smoothed.times)
+    keep = np.concatenate([[True], smoothed.times[1:] > latest[:-1]])
+    rows = dict(times=smoothed.times[keep], paths=smoothed.paths[:, keep], best=smoothed.best[keep])
+    return replace(smoothed, **rows)

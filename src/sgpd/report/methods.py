@@ -1,0 +1,51 @@
+"""A paragraph for a paper's methods section."""
+
+import numpy as np
+
+from sgpd.report.material import Material
+from sgpd.report.wording import share
+
+_STRUCTURES = {
+    "separable": "a separable Hamiltonian H = T(p) + V(q) with Gaussian-process priors on its parts",
+    "hamiltonian": "a Hamiltonian H(p, q) with a Gaussian-process prior",
+    "free": "an unconstrained vector field with a Gaussian-process prior on each component",
+    "quadratic-invariant": "a vector field that keeps a quadratic invariant, with Gaussian-process priors",
+}
+_ENGINES = {
+    "evidence": "Kernels and noise maximise the evidence of the linearised model after staged multiple shooting; the "
+    "posterior of field and initial states is a joint Gaussian",
+    "lower bound": "Kernels, noise and a Gaussian posterior maximise a variational lower bound along rollouts",
+    "composite likelihood": "Kernels, noise and a Gaussian posterior maximise a weighted variational objective along "
+    "overlapping rollouts",
+}
+
+
+def methods_text(material: Material) -> str:
+    """What was done, in words that can be pasted."""
+    model, data, about = material.model, material.data, material.about
+    structure = model.posterior.structure
+    learned = _STRUCTURES.get(structure.name, f"a vector field of the structure '{structure.name}'")
+    version = about.versions.get("sgpd", "")
+    stored = model.joint.stored
+    draws = f", replaced by {int(np.sum(stored.usable))} draws by randomise-then-optimise" if stored is not None else ""
+    runs = f"{data.rows} rows in {len(data)} run{'' if len(data) == 1 else 's'}"
+    keeps = f", which keeps the {' and the '.join(sorted(model.preserves))}" if model.preserves else ""
+    sentences = [
+        f"The dynamics of ({', '.join(model.names)}) were learned with sgpd{version and f' {version}'} from {runs} "
+        f"(usual interval {material.lasting(data.step)}) as {learned}.",
+        f"Functions drawn from it were stepped by the {model.integrator.name} method of order {model.integrator.order} "
+        f"with step {material.lasting(model.step)}{keeps}.",
+        f"{_ENGINES.get(model.objective, 'The posterior is approximate')}{draws} (seed {about.seed}).",
+        f"Learned noise (standard deviation): {material.noise_words}.",
+    ]
+    if material.held_out is not None:
+        held, ahead = material.held_out, material.lasting(material.checked_to)
+        sentences.append(
+            f"On {held.data.rows} rows held out of the fit (about {held.looks:.0f} independent looks, up to {ahead} "
+            f"ahead) the 95 % band held {share(held.coverage(0.95))} of the values."
+        )
+    sentences.append(
+        "The method is that of Ensinger, Solowjow, Ziesche, Tiemann and Trimpe, Structure-preserving Gaussian Process "
+        "Dynamics."
+    )
+    return " ".join(sentences)
