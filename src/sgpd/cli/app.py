@@ -1,12 +1,14 @@
-"""The commands: read, call the library, write. Results go to standard output, talk to standard error."""
+"""The commands and their options. Results go to standard output, talk to standard error; the work is elsewhere."""
 
 import sys
-import tempfile
-import traceback
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from sgpd.cli.ending import exit_code_of
+from sgpd.cli.fit import fit
+from sgpd.cli.options import AsJson, Quiet, Run, complete_systems
 
 app = typer.Typer(
     name="sgpd",
@@ -19,18 +21,116 @@ app = typer.Typer(
 
 @app.callback()
 def _root():
-    """Learn a dynamical system from noisy recordings, and forecast it without breaking its physics."""
+    """Learn a dynamical system from noisy recordings, and forecast it without breaking its physics.
+
+    sgpd demo
+
+    sgpd fit mine.csv --structure separable --out mine
+    """
 
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Where to write the figure and the model.")] = Path("sgpd-demo"),
+    out: Annotated[Path, typer.Option(help="Where to write the recording, the run, the report.")] = Path("sgpd-demo"),
     seed: Annotated[int, typer.Option(help="Of the noise and of the fit.")] = 0,
 ):
-    """Simulate a noisy pendulum, fit it, forecast four times past the recording, check it, draw it."""
+    """Simulate a noisy pendulum, fit it, forecast four times past the recording, check it, write a report."""
     from sgpd.cli.demo import run_demo
 
     run_demo(out, seed)
+
+
+@app.command()
+def simulate(
+    system: Annotated[
+        str,
+        typer.Argument(metavar="SYSTEM", help="`sgpd systems` lists them.", autocompletion=complete_systems),
+    ],
+    out: Annotated[Path, typer.Option(help="The file: .csv, .tsv, .parquet or .npz.")],
+    seed: Annotated[int, typer.Option(help="Of the noise.")] = 0,
+    noise_var: Annotated[float | None, typer.Option(help="Variance of the noise, in every coordinate.")] = None,
+    step: Annotated[float | None, typer.Option(help="Time between two rows.")] = None,
+    duration: Annotated[float | None, typer.Option(help="Time from the first row to the end.")] = None,
+    truth: Annotated[
+        Path | None, typer.Option(help="Also the exact solution, on to the horizon of a forecast.")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+):
+    """Record a system that is known, with noise; the settings are the paper's unless given.
+
+    sgpd simulate pendulum --out pendulum.csv
+
+    sgpd simulate two-body --seed 1 --noise-var 0.001 --out orbit.csv --truth exact.csv
+    """
+    from sgpd.cli.simulating import run_simulate
+    from sgpd.cli.talk import Talk
+
+    run_simulate(system, out, truth, seed, noise_var, step, duration, Talk(quiet, as_json))
+
+
+app.command()(fit)
+
+
+@app.command()
+def predict(
+    run: Run,
+    duration: Annotated[float, typer.Option(help="How long to forecast.")],
+    out: Annotated[Path, typer.Option(help="The file: .csv, .tsv, .parquet or .npz.")],
+    x0: Annotated[str | None, typer.Option(metavar="P=..,Q=..", help="Start; default: the last fitted state.")] = None,
+    step: Annotated[float | None, typer.Option(help="The longest step; default: as fitted.")] = None,
+    adaptive: Annotated[bool, typer.Option("--adaptive", help="Steps by error control, not as fitted.")] = False,
+    paths: Annotated[int, typer.Option(help="How many fields are drawn.")] = 64,
+    level: Annotated[str, typer.Option(metavar="50,95", help="Bands, in percent.")] = "95",
+    seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
+    paths_out: Annotated[Path | None, typer.Option(help="Also every path, in the shape of a recording.")] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+):
+    """Forecast from a fitted run, with bands.
+
+    sgpd predict air --duration 60 --out forecast.csv
+
+    sgpd predict air --duration 60 --x0 v=0,x=80 --level 50,95 --out forecast.parquet
+    """
+    from sgpd.cli.predicting import Ask, run_predict
+    from sgpd.cli.talk import Talk
+
+    ask = Ask(duration, x0, step, adaptive, paths, level, seed)
+    run_predict(run, ask, out, paths_out, Talk(quiet, as_json))
+
+
+@app.command()
+def check(
+    run: Run,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 for ATTENTION too.")] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+):
+    """Measure every claim of a fitted run; exit code 1 where one does not hold.
+
+    sgpd check air
+
+    sgpd check air --strict --json
+    """
+    from sgpd.cli.checking import run_check
+    from sgpd.cli.talk import Talk
+
+    raise typer.Exit(run_check(run, strict, Talk(quiet, as_json)))
+
+
+@app.command()
+def report(run: Run, as_json: AsJson = False, quiet: Quiet = False):
+    """Write RUN/report.html: one page that opens anywhere, offline.
+
+    sgpd report air
+
+    sgpd report sgpd-demo/run
+    """
+    from sgpd.cli.reporting import run_report
+    from sgpd.cli.talk import Talk
+
+    run_report(run, Talk(quiet, as_json))
 
 
 @app.command()
@@ -84,39 +184,4 @@ def systems():
 
 def main():
     """Run the command line: 0 done, 1 a check failed, 2 bad input, 3 numerical failure, 70 a bug, 130 interrupted."""
-    try:
-        status = app(standalone_mode=False)
-    except KeyboardInterrupt:
-        status = _say("Stopped.", 130)
-    except BaseException as problem:
-        status = _status(problem)
-    sys.exit(status if isinstance(status, int) else 0)
-
-
-def _status(problem: BaseException) -> int:
-    from sgpd.outcome import NumericalFailure
-
-    match problem:
-        case SystemExit():
-            return problem.code if isinstance(problem.code, int) else 1
-        case typer.Exit():
-            return problem.exit_code
-        case typer.Abort():
-            return _say("Stopped.", 130)
-        case BrokenPipeError():
-            return 0
-        case NumericalFailure():
-            return _say(f"error: {problem}", 3)
-        case ValueError() | OSError():
-            return _say(f"error: {problem}", 2)
-    usage = getattr(problem, "format_message", None)
-    if usage is not None:  # a usage error of typer's parser
-        return _say(f"error: {usage()}\n\nhint: `sgpd --help` lists the commands and options.", 2)
-    with tempfile.NamedTemporaryFile("w", prefix="sgpd-", suffix=".txt", delete=False) as file:
-        traceback.print_exception(problem, file=file)
-    return _say(f"error: this is a bug in sgpd ({type(problem).__name__}); the details are in {file.name}", 70)
-
-
-def _say(message: str, code: int) -> int:
-    print(message, file=sys.stderr)
-    return code
+    sys.exit(exit_code_of(lambda: app(prog_name="sgpd", standalone_mode=False)))

@@ -1,0 +1,88 @@
+"""What is found out about a fitted model: what the fit says of itself, its claims measured, its held-out judgement."""
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sgpd.checks import Check, CheckReport
+    from sgpd.data import Trajectories
+    from sgpd.inference import HeldOut, Model
+    from sgpd.report import Overall
+
+TIMES_LONGER = 10  # claims are measured on rollouts so many times as long as the recording
+MOST_STEPS = 4000
+SCHEMA = "sgpd.check/1"
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """The judgement of a model, and the numbers that go with it."""
+
+    model: "Model"
+    claims: "CheckReport"
+    held_out: "HeldOut | None"
+    duration: float  # over which the claims were measured
+    time_unit: str
+
+    @property
+    def overall(self) -> "Overall":
+        """Four questions and a sentence."""
+        from sgpd.report import verdict
+
+        return verdict(self.model, self.claims, self.held_out)
+
+    @property
+    def learned(self) -> str:
+        """The equilibrium and its period, where there is one."""
+        from sgpd.inference import learned
+
+        found = learned(self.model)
+        return "" if found is None else str(found)
+
+    @property
+    def error(self) -> dict[str, float]:
+        """Of the best estimate on what was held out, as a share of the recording's spread, by coordinate."""
+        if self.held_out is None:
+            return {}
+        return {name: float(share) for name, share in zip(self.model.names, self.held_out.error, strict=True)}
+
+    def to_dict(self) -> dict:
+        """For machines; fields are only ever added."""
+        overall = self.overall
+        groups = {
+            "recording": self.model.diagnosis,
+            "claims": self.claims.checks,
+            "held out": () if self.held_out is None else self.held_out.checks,
+        }
+        return {
+            "schema": SCHEMA,
+            "verdict": overall.verdict,
+            "sentence": overall.sentence,
+            "checks": [as_dict(check, group) for group, checks in groups.items() for check in checks],
+            "duration": self.duration,
+            "time_unit": self.time_unit,
+            "learned": self.learned,
+            "noise": dict(zip(self.model.names, map(float, self.model.noise), strict=True)),
+            "held_out_error": self.error,
+            "checked_to": 0.0 if self.held_out is None else self.held_out.checked_to,
+        }
+
+
+def as_dict(check: "Check", group: str) -> dict:
+    """One check, and what it is about."""
+    return {**asdict(check), "group": group}
+
+
+def examine(model: "Model", fitted: "Trajectories", held_out: "Trajectories | None", seed: int) -> Findings:
+    """Measure everything."""
+    from sgpd.inference import judge_held_out
+
+    duration = long_enough(model, fitted)
+    claims = model.check(duration, seed=seed)
+    judged = None if held_out is None else judge_held_out(model, held_out, seed=seed)
+    return Findings(model, claims, judged, duration, fitted.time_unit)
+
+
+def long_enough(model: "Model", fitted: "Trajectories") -> float:
+    """How long the rollouts are on which claims are measured."""
+    return min(TIMES_LONGER * fitted.duration, MOST_STEPS * model.step)

@@ -1,0 +1,44 @@
+"""`sgpd report`: one page from a run folder."""
+
+from pathlib import Path
+
+from sgpd.cli.compilation import keep_compiled_programs
+from sgpd.cli.findings import examine
+from sgpd.cli.talk import Talk
+
+
+def run_report(run: Path, talk: Talk) -> Path:
+    """Write RUN/report.html and say where it is."""
+    keep_compiled_programs()
+    from sgpd.report import write_report
+    from sgpd.report.runs import RunFolder
+
+    folder = RunFolder.open(run)
+    config, stored, model = folder.config(), folder.checks(), folder.model()
+    fitted, held_out = folder.recording()
+    talk.say("check", "every claim, on drawn fields" + ("" if held_out is None else "; bands, on held-out rows"))
+    problems: list[str] = []
+    with talk.heeding(problems.append):
+        findings = examine(model, fitted, held_out, config["seed"])
+        talk.say("report", "drawing")
+        about = about_run(run, config, stored.get("seconds"), problems)
+        page = write_report(folder.path / "report.html", model, fitted, findings.claims, about, findings.held_out)
+    talk.data({"schema": "sgpd.report/1", "report": str(page)})
+    talk.result("Report:  ", str(page))
+    return page
+
+
+def about_run(run: Path, config: dict, seconds: float | None, problems: list[str]):
+    """What the page says besides numbers."""
+    from sgpd.report import About
+
+    return About(
+        title=run.resolve().name,
+        command=config["command"],
+        files=tuple((file["given"], file["sha256"]) for file in config["files"]),
+        said=tuple((word, sentence) for word, sentence in config["said"]),
+        versions=config["versions"],
+        seed=config["seed"],
+        seconds=seconds,
+        problems=tuple(dict.fromkeys(problems)),
+    )
