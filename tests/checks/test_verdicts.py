@@ -171,8 +171,9 @@ def test_a_report_for_machines_has_its_fields_and_is_json():
 def test_every_failed_check_has_a_sentence_and_a_remedy():
     worst = {name: np.full(4, 10.0) for name in ("determinant", "symplectic", "energy_wander", "energy_trend")}
     report = judge(found(**worst, invariant=np.ones(4)), HAMILTONIAN | {"quadratic invariant"}, implicit=False)
-    failed = [c for c in report.checks if c.verdict == "FAIL"]
+    failed = [c for c in report.checks if c.verdict in ("FAIL", "ATTENTION")]
     assert len(failed) == 5
+    assert [c.id for c in failed if c.verdict == "ATTENTION"] == ["energy_wander"]
     for c in failed:
         assert c.sentence.endswith(".")
         assert c.remedy.endswith(".")

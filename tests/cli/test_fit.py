@@ -20,9 +20,9 @@ FAST = sgpd.Variational(epochs=2, inducing=4, features=8, paths=1)
 @pytest.fixture
 def quick(monkeypatch):
     """A fit that takes no time, through the same command."""
-    from sgpd.inference.fit import _ENGINES
+    from sgpd.inference.fit import ENGINES
 
-    monkeypatch.setitem(_ENGINES, "variational", lambda: FAST)
+    monkeypatch.setitem(ENGINES, "variational", lambda: FAST)
     return ("-s", "separable", "--inference", "variational")
 
 

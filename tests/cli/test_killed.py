@@ -19,13 +19,13 @@ ROOT = Path(__file__).parent.parent.parent
 PROGRAM = """
 import os, signal, sys
 from pathlib import Path
-from sgpd.inference.fit import _ENGINES
+from sgpd.inference.fit import ENGINES
 from sgpd.inference import Laplace, Variational
 
 import sgpd.inference.variational
 sgpd.inference.variational.BETWEEN_SAVES = 0.0
-_ENGINES["variational"] = lambda: Variational(epochs=12, inducing=6, features=16, paths=1)
-_ENGINES["laplace"] = lambda: Laplace(inducing=6, features=16, stored=8)
+ENGINES["variational"] = lambda: Variational(epochs=12, inducing=6, features=16, paths=1)
+ENGINES["laplace"] = lambda: Laplace(inducing=6, features=16, stored=8)
 moment, whole, written = int(os.environ["KILL_AT"]), Path.write_bytes, []
 
 def write_bytes(path, content):

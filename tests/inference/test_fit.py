@@ -11,7 +11,7 @@ import pytest
 import sgpd
 from sgpd.gp import ValueGaussian
 from sgpd.inference.bound import bound
-from sgpd.inference.fit import _method, _turn
+from sgpd.inference.fit import _turn, choose_integrator
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.problem import prepare, side_by_side
 from sgpd.inference.variational import _noise, initial_state, train
@@ -225,8 +225,8 @@ def test_the_automatic_integrator_has_order_four_where_a_step_is_a_large_part_of
     system = sgpd.systems.get("pendulum")
     times = interval * np.arange(60)
     data = sgpd.Trajectories.from_arrays(times, system.simulate(system.x0, times))
-    assert _method("auto", sgpd.structures.Separable(), data).name == method
-    assert _method("auto", sgpd.structures.Free(), data).name == "rk4"
+    assert choose_integrator("auto", sgpd.structures.Separable(), data).name == method
+    assert choose_integrator("auto", sgpd.structures.Free(), data).name == "rk4"
     assert 1.2 < _turn(data) / interval < 2.5
 
 

@@ -81,7 +81,7 @@ _CLAIMED_BY: dict[Claim, tuple[str, ...]] = {
 def judge(found: Measurements, claims: frozenset[Claim], implicit: bool) -> CheckReport:
     """Exactly the claims made, each against its limit. `found` has a leading axis of paths; the worst one counts.
 
-    The energy, which no method keeps, is judged where the field has one.
+    The energy is judged where the field has one. No method keeps it: to wander far asks for attention, no more.
     """
     ids = [check_id for claim in _CLAIMED_BY if claim in claims for check_id in _CLAIMED_BY[claim]]
     ids = [check_id for check_id in ids if getattr(found, check_id) is not None]
@@ -96,9 +96,9 @@ def _judge_one(check_id: str, values: np.ndarray, usable: np.ndarray) -> Check:
         reason = "no path stayed finite and converged" if not usable.any() else "it is not defined for this field"
         return Check(check_id, title, None, limit, "NOT MEASURED", f"{_sentence_case(title)}: not tested, {reason}.")
     worst = float(values[usable].max())
-    holds = worst <= limit
+    holds, broken = worst <= limit, "ATTENTION" if check_id == "energy_wander" else "FAIL"
     sentence = f"{_sentence_case(title)}: at most {worst:.1e} on {usable.sum()} paths (limit {limit:g})."
-    return Check(check_id, title, worst, limit, "PASS" if holds else "FAIL", sentence, "" if holds else remedy)
+    return Check(check_id, title, worst, limit, "PASS" if holds else broken, sentence, "" if holds else remedy)
 
 
 def _sentence_case(title: str) -> str:

@@ -29,13 +29,16 @@ def prepare(files: Sequence[str], settings: dict[str, Any], talk: Talk) -> Prepa
     """Read the recording and refuse what cannot be fitted."""
     from sgpd.checks import require_compatible
     from sgpd.data import hold_out, read_recording
-    from sgpd.inference.fit import _ENGINES, _method  # the choices that `fit` itself will make, said beforehand
+    from sgpd.inference.fit import (  # the choices that `fit` itself will make, said beforehand
+        ENGINES,
+        choose_integrator,
+    )
 
     if not files:
         raise BadInput("no recording was named", "write `sgpd fit mine.csv --structure ... --out ...`")
     structure = make_structure(settings)
-    if settings["inference"] not in _ENGINES:
-        raise unknown_name("inference engine", settings["inference"], _ENGINES)
+    if settings["inference"] not in ENGINES:
+        raise unknown_name("inference engine", settings["inference"], ENGINES)
     reading = read_recording(
         files,
         **{name: settings[name] for name in ("columns", "time", "momentum", "position", "state", "run", "decimal")},
@@ -47,7 +50,7 @@ def prepare(files: Sequence[str], settings: dict[str, Any], talk: Talk) -> Prepa
         fitted, held_out, sentence = hold_out(reading.data, settings["holdout"])
         said = (*said, ("split", sentence))
     structure.groups(fitted.dimension)  # refuses a state that it cannot have
-    method = _method(settings["integrator"], structure, fitted)
+    method = choose_integrator(settings["integrator"], structure, fitted)
     require_compatible(structure.traits(fitted.dimension), method, structure.name)
     said = (*said, ("model", _model(structure, method, settings["integrator"])))
     talk.say_all(said)

@@ -48,7 +48,7 @@ def diagnose(
     checks = (
         _settled(facts),
         _white(data.names, recording, rows),
-        _noise(data, noise),
+        _noise(data, noise, posterior.structure.name == "free"),
         _recorded_energy(data, posterior),
         _inducing(posterior, rows),
     )
@@ -104,7 +104,7 @@ def _white(names: tuple[str, ...], recording: Recording, rows: np.ndarray) -> Ch
     return Check("residuals", title, value, limit, "ATTENTION", sentence, remedy)
 
 
-def _noise(data: Trajectories, noise: np.ndarray) -> Check:
+def _noise(data: Trajectories, noise: np.ndarray, free: bool = False) -> Check:
     ratios = noise / noise_std(data)
     title, worst = "noise found over roughness of the recording", float(ratios.max())
     worse = [f"{name} {ratio:.1f} times" for name, ratio in zip(data.names, ratios, strict=True) if ratio > ROUGH]
@@ -115,8 +115,9 @@ def _noise(data: Trajectories, noise: np.ndarray) -> Check:
         return Check("noise", title, worst, ROUGH, "PASS", sentence)
     sentence = f"The noise found is larger than the roughness of the recording shows ({', '.join(worse)})."
     remedy = (
-        "The structure does not fit the data, or the recording has slow disturbances; try the structure 'free' and "
-        "compare."
+        "The system may have inputs or states that were not recorded; record more often, or try more inducing points."
+        if free
+        else "The structure does not fit the data, or the recording has slow disturbances; compare with 'free'."
     )
     return Check("noise", title, worst, ROUGH, "ATTENTION", sentence, remedy)
 

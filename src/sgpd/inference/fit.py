@@ -38,7 +38,7 @@ _AUTOMATIC = {
 }
 MOST = 4000  # rows; of a longer recording, excerpts
 _LONG = 0.7  # radians of the motion in one step
-_ENGINES = {"laplace": Laplace, "variational": Variational}
+ENGINES = {"laplace": Laplace, "variational": Variational}
 
 
 @overload
@@ -81,7 +81,7 @@ def fit(
     whole = _one_each(data, Trajectories, len(seeds), "data")
     recordings = [excerpts(recording, MOST, LONGEST) for recording in whole]
     structure = get_structure(structure) if isinstance(structure, str) else structure
-    method = _method(integrator, structure, recordings[0])
+    method = choose_integrator(integrator, structure, recordings[0])
     require_compatible(structure.traits(recordings[0].dimension), method, structure.name)
     if x0 not in STARTS:
         raise unknown_name("way to start (x0=)", x0, STARTS)
@@ -129,9 +129,9 @@ def _warn_of_swapped_roles(structure: Structure, data: Trajectories):
 def _settings(inference: str | Laplace | Variational) -> Laplace | Variational:
     if not isinstance(inference, str):
         return inference
-    if inference not in _ENGINES:
-        raise unknown_name("inference engine", inference, _ENGINES)
-    return _ENGINES[inference]()
+    if inference not in ENGINES:
+        raise unknown_name("inference engine", inference, ENGINES)
+    return ENGINES[inference]()
 
 
 def _one_each(given, kind: type, count: int, name: str) -> list:
@@ -229,7 +229,8 @@ def _once(work: Callable) -> Callable:
     return remembered
 
 
-def _method(integrator: str | Integrator, structure: Structure, data: Trajectories) -> Integrator:
+def choose_integrator(integrator: str | Integrator, structure: Structure, data: Trajectories) -> Integrator:
+    """By name; "auto" takes one that keeps the structure, of order 4 where steps are long."""
     if not isinstance(integrator, str):
         return integrator
     if integrator != "auto":

@@ -106,9 +106,9 @@ class Schedule(NamedTuple):
 
     @classmethod
     def through(cls, times: np.ndarray, step: float) -> "Schedule":
-        """Equal steps of at most `step` (give or take rounding) within each interval."""
+        """Equal steps within each interval, longer than `step` by at most `STEP_SLACK` of it: clocks jitter."""
         intervals = np.diff(times)
-        counts = np.maximum(np.ceil(intervals / step - 1e-6), 1).astype(int)
+        counts = np.maximum(np.ceil(intervals / step / (1 + STEP_SLACK) - 1e-6), 1).astype(int)
         per_row = int(counts.max())
         steps = np.where(np.arange(per_row) < counts[:, None], (intervals / counts)[:, None], 0.0)
         return cls(steps.reshape(-1), per_row)

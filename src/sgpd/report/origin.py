@@ -3,15 +3,15 @@
 import numpy as np
 
 from sgpd.report.content import Block, Box, Figure, Prose, Reading, Section, Table
-from sgpd.report.marks import BLUE, Line, Panel, Plot, thinned
+from sgpd.report.marks import CYCLE, DASHES, Line, Panel, Plot, thinned
 from sgpd.report.material import Material
 from sgpd.report.methods import methods_text
 from sgpd.report.wording import number
 
 READING = Reading(
     shown="What the fit maximised, after each round or epoch. The default engine works in stages whose rollouts become "
-    "longer, so its curve falls where a stage begins.",
-    good="A curve that rises and levels off within each stage.",
+    "longer; each is a curve of its own, since their evidences are those of different models.",
+    good="Curves that rise and level off.",
     bad="A curve that still rises at its end, or never settles.",
     do="If it still rises, train longer (`variational`) or compare with another seed (`laplace`).",
 )
@@ -81,10 +81,16 @@ def _history(material: Material) -> tuple[Block, ...]:
     lines = [line for line in material.model.history if np.isfinite(line.get("objective", np.nan))]
     if len(lines) < 2:
         return (Box("There is no history of the fit to draw."),)
-    values = np.array([line["objective"] for line in lines], float)
-    keep = thinned(len(values))
-    steps = np.arange(1, len(values) + 1, dtype=float)
-    panel = Panel("round or epoch", material.model.objective, (Line(steps[keep], values[keep], "", BLUE),))
-    first, last = number(values[0], 4), number(values[-1], 4)
-    alt = f"The {material.model.objective} goes from {first} to {last} in {len(values)} rounds."
+    stages: dict[str, list[tuple[int, float]]] = {}  # an evidence with other restarts is that of another model
+    for step, line in enumerate(lines, start=1):
+        stage = f"restarts every {line['restart']} rows" if "restart" in line else ""
+        stages.setdefault(stage, []).append((step, line["objective"]))
+    marks, words = [], []
+    for k, (stage, points) in enumerate(stages.items()):
+        steps, values = np.array(points, float).T
+        keep = thinned(len(values))
+        marks.append(Line(steps[keep], values[keep], stage, CYCLE[k % 4], DASHES[k % 4]))
+        words.append(f"from {number(values[0], 4)} to {number(values[-1], 4)}{stage and f' ({stage})'}")
+    panel = Panel("round or epoch", material.model.objective, tuple(marks))
+    alt = f"The {material.model.objective} goes {', then '.join(words)}, in {len(lines)} rounds."
     return (Figure("history", "History of the fit", (Plot((panel,), alt, height=260),), alt, READING),)

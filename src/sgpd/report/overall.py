@@ -112,6 +112,7 @@ def _lead(held_out: HeldOut) -> str:
 def _sentence(model: Model, fits: Row, keeps: Row, bands: Row, held_out: HeldOut | None) -> str:
     kept = {
         "PASS": "The physics claimed is kept",
+        "ATTENTION": "The physics claimed is kept, with reservations",
         "FAIL": "The physics claimed is not kept",
     }.get(keeps.verdict, "The physics claimed was only partly tested")
     if not model.preserves:
