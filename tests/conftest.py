@@ -1,5 +1,6 @@
 """Keys are fixed by the test's name, silent broadcasting is an error, compiled programs are kept between tests."""
 
+import os
 import zlib
 from pathlib import Path
 
@@ -10,8 +11,13 @@ import pytest
 import sgpd.arrays  # noqa: F401  (switches double precision on)
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
-jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parent.parent / ".jax_cache"))
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+# One place for the tests, the command line inside of them and the processes that they start.
+CACHE = Path(__file__).parent.parent / ".jax_cache"
+os.environ["XDG_CACHE_HOME"] = str(CACHE)
+os.environ["JAX_COMPILATION_CACHE_DIR"] = str(CACHE / "sgpd")
+os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
+jax.config.update("jax_compilation_cache_dir", str(CACHE / "sgpd"))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
 @pytest.fixture

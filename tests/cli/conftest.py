@@ -8,7 +8,7 @@ import pytest
 from sgpd.cli.app import main
 from tests.cli.running import sgpd_here as sgpd_here
 
-ROWS = 60
+ROWS = 125  # 100 of them fitted, as in other tests, so that programs are compiled once for all
 
 
 def write_recording(path):

@@ -24,7 +24,7 @@ def interrupt_after(calls):
 def recording():
     system = sgpd.systems.get("pendulum")
     times, states = system.record(seed=3)
-    return sgpd.Trajectories.from_arrays(times[:50], states[:50], names=["p", "q"])
+    return sgpd.Trajectories.from_arrays(times, states, names=["p", "q"])
 
 
 def fit(recording, inference, **kwargs):

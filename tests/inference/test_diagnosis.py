@@ -73,7 +73,7 @@ def test_friction_in_a_recording_that_is_fitted_as_hamiltonian_is_told():
     step = sgpd.integrators.get("rk4")
     damped = lambda x: system.field(x) - jnp.array([0.1 * x[0], 0.0])
     states = sgpd.integrators.rollout(step, damped, jnp.asarray(system.x0), jnp.full(2000, 0.005), 20).states
-    noisy = np.asarray(states) + 0.02 * np.random.default_rng(3).normal(size=states.shape)
+    noisy = (np.asarray(states) + 0.02 * np.random.default_rng(3).normal(size=states.shape))[:100]
     data = sgpd.Trajectories.from_arrays(0.1 * np.arange(len(noisy)), noisy, names=["p", "q"])
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

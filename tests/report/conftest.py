@@ -45,8 +45,9 @@ def _small_reports():
 
 def recorded(system: str, rows: int) -> Trajectories:
     system = sgpd.systems.get(system)
-    times, states = system.record(seed=1)
-    return Trajectories.from_arrays(times[:rows], states[:rows], names=system.names)
+    times, rng = system.step * np.arange(rows), np.random.default_rng(1)
+    noise = np.sqrt(system.noise_variance) * rng.normal(size=(rows, len(system.names)))
+    return Trajectories.from_arrays(times, system.simulate(system.x0, times) + noise, names=system.names)
 
 
 def oscillators(d: int, rows: int = 40) -> Trajectories:
@@ -101,13 +102,10 @@ def alternating() -> Trajectories:
 
 
 CASES = {
-    "separable, 2": lambda: (recorded("pendulum", 40), "separable"),
     "separable, 8": lambda: (oscillators(8), "separable"),
     "components, 4": lambda: (oscillators(4), Separable(form="components")),
     "hamiltonian, 2": lambda: (recorded("non-separable", 40), "hamiltonian"),
-    "hamiltonian, 4": lambda: (oscillators(4), "hamiltonian"),
     "free, 1": lambda: (oscillators(1), "free"),
-    "quadratic-invariant, 3": lambda: (recorded("rigid-body", 40), "quadratic-invariant"),
     "lie-poisson, 3": lambda: (recorded("rigid-body", 40), QuadraticInvariant(form="lie-poisson")),
     "alternating channels": lambda: (alternating(), "separable"),
     "runs, gaps, missing values": lambda: (holes(), "separable"),
@@ -123,7 +121,7 @@ def case(request) -> Case:
 @pytest.fixture(scope="session")
 def pendulum() -> Case:
     """The default fit of a short recording, with its last rows held out."""
-    whole = recorded("pendulum", 70)
+    whole = recorded("pendulum", 125)
     data, held, _ = sgpd.data.hold_out(whole, 0.2)
     model = sgpd.fit(data, "separable")
     return Case(model, data, judge_held_out(model, held, paths=16))
