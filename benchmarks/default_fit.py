@@ -127,8 +127,8 @@ def judge(forecast: sgpd.Forecast, truth: np.ndarray, recorded: int) -> dict:
     later = slice(recorded, None)
     mean, std = paths.mean(axis=0), paths.std(axis=0, ddof=1)
     spread = np.abs(paths[:, None] - paths[None, :]).mean(axis=(0, 1)) / 2
-    seen = std[1:] > 0
-    nld = (((mean - truth) / std) ** 2 / 2 + np.log(std * np.sqrt(2 * np.pi)))[1:][seen] if seen.any() else np.nan
+    z, width = (mean - truth)[1:] / std[1:], std[1:] * np.sqrt(2 * np.pi)  # the start may be exact
+    nld = z**2 / 2 + np.log(width)
     return {
         "l2_best": l2_error(forecast.best, truth),
         "l2_5": l2_error(paths[:DRAWS].mean(axis=0), truth),

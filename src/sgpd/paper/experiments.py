@@ -90,11 +90,21 @@ class Experiment:
         ]
 
     @property
+    def engine(self) -> sgpd.Laplace:
+        """Of the default fit."""
+        return sgpd.Laplace(stored=QUICK_PATHS) if self.quick else sgpd.Laplace()
+
+    @property
+    def band_paths(self) -> int:
+        """Behind the bands."""
+        return QUICK_PATHS if self.quick else BAND_PATHS
+
+    @property
     def settings(self) -> str:
         """A digest of all that the numbers depend on, besides the seed: results of other settings are not reused."""
-        own = {"hnn": NETWORK_STEPS, "default": DEFAULTS[self.system_name]}
+        own = {"hnn": NETWORK_STEPS, "default": (DEFAULTS[self.system_name], self.engine)}
         setting = own.get(self.method) or _setting(self)
-        facts = (sgpd.__version__, self, setting, WINDOWS[self.system_name], PATHS)
+        facts = (sgpd.__version__, self, setting, WINDOWS[self.system_name], PATHS, self.band_paths)
         return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 
@@ -147,9 +157,8 @@ def _models(
 ) -> list[Model]:
     if experiment.method == "default":
         structure, models = DEFAULTS[experiment.system_name], []
-        settings = sgpd.Laplace(stored=QUICK_PATHS) if experiment.quick else sgpd.Laplace()
         for index, (recording, seed) in enumerate(zip(recordings, seeds, strict=True)):
-            models.append(sgpd.fit(recording, structure, x0="known", inference=settings, seed=seed))
+            models.append(sgpd.fit(recording, structure, x0="known", inference=experiment.engine, seed=seed))
             if progress is not None:
                 progress(index + 1, len(seeds))
         return models
@@ -162,7 +171,7 @@ def _measured(experiment: Experiment, model: Model, seed: int, truth: np.ndarray
     noisy = noisy_start(experiment.system, seed)
     how = [_how(row, model) for row in experiment.rows]
     features = f"{model.features} {'Sobol' if model.spread == 'quasi' else model.spread}"
-    paths = QUICK_PATHS if experiment.quick else BAND_PATHS
+    paths = experiment.band_paths
     found = [measure_model(model, experiment.system, truth, noisy, seed, paths, **each) for each in how]
     return [(numbers | {"features": features}, curves) for numbers, curves in found]
 
