@@ -11,6 +11,7 @@ import pytest
 import sgpd.arrays  # noqa: F401  (switches double precision on)
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_disable_most_optimizations", True)  # tests compile much and compute little
 # One place for the tests, the command line inside of them and the processes that they start.
 CACHE = Path(__file__).parent.parent / ".jax_cache"
 os.environ["XDG_CACHE_HOME"] = str(CACHE)

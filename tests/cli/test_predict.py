@@ -43,13 +43,13 @@ def test_every_format_holds_the_forecast_of_the_library(here, fitted, sgpd_here)
 
 
 def test_it_says_where_it_starts_how_it_steps_and_how_far_it_was_checked(here, fitted, sgpd_here):
-    ended = sgpd_here("predict", fitted[1], *ASK, "--x0", "x=0.5,v=0", "--out", "f.csv")
+    ended = sgpd_here("predict", fitted[1], *ASK, "--duration", "6", "--x0", "x=0.5,v=0", "--out", "f.csv")
     assert ended.code == 0
     assert ended.out == ""
     assert "start    v = 0, x = 0.5: inside the recorded range" in ended.err
     assert "method   stormer-verlet, step 0.2 s as fitted, 8 paths, seed 1" in ended.err
-    assert "Forecasts were tested to 2.4 s ahead; the other 0.6 s are untested." in " ".join(ended.err.split())
-    assert "wrote    f.csv: 16 rows; v, x as mean, std, lo95, hi95" in ended.err
+    assert "Forecasts were tested to 5 s ahead; the other 1 s are untested." in " ".join(ended.err.split())
+    assert "wrote    f.csv: 31 rows; v, x as mean, std, lo95, hi95" in ended.err
     first = pd.read_csv("f.csv").iloc[0]
     assert (first["v_mean"], first["x_mean"], first["t"]) == (0, 0.5, 0)
 

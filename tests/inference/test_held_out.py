@@ -71,10 +71,10 @@ def test_a_run_that_the_fit_does_not_know_starts_at_its_first_complete_row_as_un
     rng = np.random.default_rng(5)
     states = SYSTEM.simulate(np.array([0.3, 1.2]), TIMES) + 0.1 * rng.normal(size=(150, 2))
     states[0, 1] = states[40, 0] = np.nan
-    held = judge_held_out(model, later(states, "new", start=0), paths=256)
+    held = judge_held_out(model, later(states, "new", start=0), paths=100)
     first = held.forecasts[0]
     np.testing.assert_array_equal(first.best[0], states[1])
-    np.testing.assert_allclose(first.std[0], model.noise, rtol=4 / np.sqrt(2 * 256))
+    np.testing.assert_allclose(first.std[0], model.noise, rtol=4 / np.sqrt(2 * 100))
     assert np.isnan(held.pit[0][[0, 0, 1, 1, 40], [0, 1, 0, 1, 0]]).all()
     assert np.isnan(held.pit[0]).sum() == 5
     assert held.coverage(0.95) > 0.85
@@ -104,7 +104,7 @@ def test_other_channels_are_refused(model, states):
 
 def test_a_measured_start_has_its_spread_and_no_hold_on_the_field(model):
     x0 = np.array([0.5, 1.0])
-    forecast = model.predict(x0, x0_std=[0.2, 0.0], duration=1.0, paths=512)
+    forecast = model.predict(x0, x0_std=[0.2, 0.0], duration=1.0, paths=100)
     np.testing.assert_array_equal(forecast.best[0], x0)
-    assert forecast.std[0, 0] == pytest.approx(0.2, rel=4 / np.sqrt(1024))
+    assert forecast.std[0, 0] == pytest.approx(0.2, rel=4 / np.sqrt(200))
     np.testing.assert_array_equal(forecast.paths[:, 0, 1], 1.0)
