@@ -66,7 +66,7 @@ def traces(page, plot: str, group: str) -> list[bool]:
 def test_every_plot_is_drawn_and_not_only_its_printed_twin(opened):
     page = opened()
     assert len(drawn(page)) == page.locator(".plot:not([hidden])").count() == 9
-    assert page.locator("#verdict, .questions").first.inner_text().count("PASS") > 0
+    assert "PASS" in page.locator(".questions").inner_text()
 
 
 def test_each_toggle_shows_and_hides_what_it_names(opened):
