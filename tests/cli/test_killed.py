@@ -49,7 +49,7 @@ def fit(folder, engine, out, kill_at, *more):
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("engine", ["laplace", "variational"])
+@pytest.mark.parametrize("engine", [pytest.param("laplace", marks=pytest.mark.slow), "variational"])
 def test_a_run_that_is_killed_and_resumed_ends_with_the_same_model_to_the_last_bit(tmp_path, engine):
     write_recording(tmp_path / "air.csv")
     undisturbed = fit(tmp_path, engine, "undisturbed", NEVER)

@@ -147,6 +147,7 @@ def coupled_oscillators():
     )
 
 
+@pytest.mark.slow
 def test_the_default_fit_of_a_clean_four_dimensional_system_forecasts_it():
     """200 rows, noise 1 % of the signal, no setting: 20 s from the true start stay within a tenth of the signal."""
     field, gauss = coupled_oscillators(), sgpd.integrators.get("gauss-6")

@@ -112,7 +112,10 @@ CASES = {
 }
 
 
-@pytest.fixture(params=list(CASES))
+SLOW = ("separable, 8", "components, 4", "alternating channels")
+
+
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in CASES])
 def case(request) -> Case:
     data, structure = CASES[request.param]()
     return Case(guessed(data, structure), data)
