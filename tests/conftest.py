@@ -17,6 +17,7 @@ CACHE = Path(__file__).parent.parent / ".jax_cache"
 os.environ["XDG_CACHE_HOME"] = str(CACHE)
 os.environ["JAX_COMPILATION_CACHE_DIR"] = str(CACHE / "sgpd")
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
+os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
 jax.config.update("jax_compilation_cache_dir", str(CACHE / "sgpd"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
