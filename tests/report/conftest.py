@@ -112,7 +112,7 @@ CASES = {
 }
 
 
-SLOW = ("separable, 8", "components, 4", "alternating channels")
+SLOW = ("separable, 8", "components, 4", "lie-poisson, 3", "alternating channels")
 
 
 @pytest.fixture(params=[pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in CASES])
