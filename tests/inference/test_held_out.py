@@ -108,3 +108,8 @@ def test_a_measured_start_has_its_spread_and_no_hold_on_the_field(model):
     np.testing.assert_array_equal(forecast.best[0], x0)
     assert forecast.std[0, 0] == pytest.approx(0.2, rel=4 / np.sqrt(200))
     np.testing.assert_array_equal(forecast.paths[:, 0, 1], 1.0)
+
+
+def test_the_uncertainty_of_a_start_needs_the_start(model):
+    with pytest.raises(ValueError, match="give x0 too"):
+        model.predict(x0_std=[0.1, 0.1], duration=1.0)

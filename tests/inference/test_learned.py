@@ -7,7 +7,7 @@ import pytest
 
 import sgpd
 from sgpd.inference import learned
-from sgpd.inference.learned import Learned, _longest_period
+from sgpd.inference.learned import Learned, _longest_period, plus_minus
 
 
 def test_a_pendulum_rests_where_it_hangs_and_swings_with_its_period():
@@ -42,6 +42,13 @@ def test_of_several_periods_it_is_the_longest():
     np.testing.assert_allclose(_longest_period(jnp.asarray(blocks)), 2 * np.pi)
 
 
+def test_a_spread_has_two_digits_and_decides_how_many_its_value_has():
+    assert plus_minus(2.4512, 0.0149) == "2.451 ± 0.015"
+    assert plus_minus(9812.0, 203.0) == "9810 ± 200"
+    assert plus_minus(1.23456, 0.0) == "1.235"
+    assert plus_minus(1.5, 3e-7) == "1.5 ± 3.0e-07"
+
+
 def test_numbers_are_given_to_the_places_that_their_spread_tells():
     found = Learned(("p", "q"), ("", "mm"), np.array([0.0012, 13.7]), np.array([0.02, 4.0]), 2.51234, 0.013)
-    assert str(found) == "equilibrium p = 0.00 ± 0.02, q = 14 ± 4 mm, small-swing period 2.51 ± 0.01"
+    assert str(found) == "equilibrium p = 0.001 ± 0.020, q = 13.7 ± 4.0 mm, small-swing period 2.512 ± 0.013"

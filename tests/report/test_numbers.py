@@ -18,7 +18,7 @@ from sgpd.report.kept import Course, Kept, changes, excerpts
 from sgpd.report.marks import padded, stretches, thinned
 from sgpd.report.material import Fitted
 from sgpd.report.residuals import autocorrelation, left_over
-from sgpd.report.wording import number, plus_minus, share
+from sgpd.report.wording import number, share
 
 
 def test_autocorrelation_is_that_of_the_pairs_that_are_there():
@@ -63,7 +63,7 @@ def test_the_observation_band_is_that_of_paths_with_noise():
     low, high = observation_band(forecast, np.arange(3), 0, 0.7)
     noisy = paths[:, :, 0][None] + 0.7 * rng.normal(size=(20_000, 40, 3))
     expected = np.quantile(noisy.reshape(-1, 3), [0.025, 0.975], axis=0)
-    np.testing.assert_allclose(np.stack([low, high]), expected, rtol=0.06)
+    np.testing.assert_allclose(np.stack([low, high]), expected, rtol=0.02)
 
 
 def test_the_change_of_energy_along_paths_is_what_the_checks_measure():
@@ -139,6 +139,4 @@ def test_numbers_are_written_as_people_write_them():
     assert [number(v) for v in (0.0, 31622.7, -0.014, 2.4515, 3e-15, 1e7)] == [
         "0", "31600", "-0.014", "2.45", "3e-15", "1e+07",
     ]  # fmt: skip
-    assert plus_minus(2.4512, 0.0149) == "2.451 ± 0.015"
-    assert plus_minus(9812.0, 203.0) == "9810 ± 200"
     assert [share(v) for v in (0.0, 0.004, 0.95, 0.997, 1.0)] == ["0 %", "< 1 %", "95 %", "> 99 %", "100 %"]

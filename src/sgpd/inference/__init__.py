@@ -5,10 +5,13 @@ from sgpd.inference.fit import fit as fit
 from sgpd.inference.forecast import Forecast as Forecast
 from sgpd.inference.held_out import HeldOut as HeldOut
 from sgpd.inference.held_out import judge_held_out as judge_held_out
+from sgpd.inference.intervals import interval_of as interval_of
+from sgpd.inference.intervals import observed_interval as observed_interval
 from sgpd.inference.joint import Joint as Joint
 from sgpd.inference.laplace import Laplace as Laplace
 from sgpd.inference.learned import Learned as Learned
 from sgpd.inference.learned import learned as learned
+from sgpd.inference.learned import plus_minus as plus_minus
 from sgpd.inference.model import Model as Model
 from sgpd.inference.posterior import FieldPosterior as FieldPosterior
 from sgpd.inference.posterior import LatentGroup as LatentGroup

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from sgpd.arrays import State
 from sgpd.fields import Field
+from sgpd.inference.intervals import interval_of
 from sgpd.inference.joint import Unknowns
 from sgpd.inference.posterior import Features, FieldPosterior
 from sgpd.inference.tabulating import to_dataframe, to_html, to_xarray
@@ -55,15 +56,10 @@ class Forecast:
         return self.paths[self.ok].std(axis=0, ddof=1 if self.ok.sum() > 1 else 0)
 
     def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """(low, high): a further path would lie between them with probability `level`.
-
-        So these are quantiles at (n + 1) times a probability, wider than those that hold a share of the n paths; from
-        too few paths they are the lowest and the highest.
-        """
+        """(low, high): a further path would lie between them with probability `level`."""
         if not 0 < level < 1:
             raise ValueError(f"An interval's level lies between 0 and 1, got {level}; for 95 % give 0.95.")
-        low, high = np.quantile(self.paths[self.ok], [(1 - level) / 2, (1 + level) / 2], axis=0, method="weibull")
-        return low, high
+        return interval_of(self.paths[self.ok], level)
 
     def to_dataframe(
         self,

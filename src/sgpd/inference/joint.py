@@ -6,6 +6,7 @@ Field and first state are strongly correlated: a slower field from a higher star
 that goes on from a recording draws both together, and one from a start that is known exactly first learns from it.
 """
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import equinox as eqx
@@ -20,7 +21,19 @@ from sgpd.gp.features import Spread
 from sgpd.inference.linear import Recording, Regression, Shooting, Solution
 from sgpd.inference.posterior import Features, FieldPosterior, sample_features
 
-VALUES, STARTS, FEATURES = range(1, 4)  # streams of random numbers of one seed
+
+class Stream(IntEnum):
+    """What random numbers of one seed are for."""
+
+    VALUES = 1
+    STARTS = 2
+    FEATURES = 3
+    MEASURED = 11  # starts that were measured
+    RANDOMISED = 12  # fits to randomised data
+
+    def of(self, seed: int) -> np.random.Generator:
+        """The random numbers of this seed for this."""
+        return np.random.default_rng([seed, self])
 
 
 class Unknowns(NamedTuple):
@@ -99,23 +112,23 @@ class Joint(eqx.Module):
         More paths with the same seed begin with the same ones.
         """
         if self.stored is None:
-            rng = np.random.default_rng([seed, FEATURES])
+            rng = Stream.FEATURES.of(seed)
             return Drawn(self.gaussian(seed, paths), sample_features(rng, posterior, features, spread, paths))
         usable = np.flatnonzero(self.stored.usable)
         index = np.random.default_rng(seed).permutation(usable)[np.arange(paths) % len(usable)]
-        rng = np.random.default_rng([int(self.stored.seed), FEATURES])
+        rng = Stream.FEATURES.of(int(self.stored.seed))
         own = sample_features(rng, posterior, features, spread, len(self.stored.usable))
         take = lambda tree: jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[index]), tree)
         return Drawn(take(self.stored.unknowns), Features(own.frequencies, take(own.weights)))
 
     def gaussian(self, seed: int, paths: int) -> Unknowns:
         """Draws of the Gaussian."""
-        normal = lambda stream, *shape: np.random.default_rng([seed, stream]).normal(size=(paths, *shape))
+        normal = lambda stream, *shape: stream.of(seed).normal(size=(paths, *shape))
         mean, root, starts, gain, start_root = map(
             np.asarray, (self.mean, self.root, self.starts, self.gain, self.start_root)
         )
-        away = normal(VALUES, mean.size) @ root.T
-        own = np.einsum("wij,swj->swi", start_root, normal(STARTS, *starts.shape))
+        away = normal(Stream.VALUES, mean.size) @ root.T
+        own = np.einsum("wij,swj->swi", start_root, normal(Stream.STARTS, *starts.shape))
         return Unknowns(jnp.asarray(mean + away), jnp.asarray(starts + np.einsum("wip,sp->swi", gain, away) + own))
 
     def start_covariance(self, piece: int) -> Float[Array, "d d"]:

@@ -24,7 +24,7 @@ from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.diagnosis import Diagnosis, diagnose
 from sgpd.inference.evidence import Hyper, Tuned, solution, tune
 from sgpd.inference.initial import gaussians, noise_std
-from sgpd.inference.joint import FEATURES, Joint, Stored
+from sgpd.inference.joint import Joint, Stored, Stream
 from sgpd.inference.linear import Recording, Shooting, log_evidence
 from sgpd.inference.posterior import FieldPosterior, sample_features
 from sgpd.inference.problem import pinned_starts, smoothed_rows
@@ -37,7 +37,6 @@ from sgpd.outcome import NumericalFailure, Outcome
 SHORT = 20  # rows between restarts in the first stage
 LONGEST = 500  # rows of one rollout; a longer recording is cut
 TESTED = 64  # draws by which the Gaussian is judged
-RANDOMISED = 12  # stream of random numbers of fits to randomised data
 SLACK = 1.3  # how much more than a chi-squared draw a Gaussian draw may cost at the 90 % point
 
 Progress = Callable[[int, int], None]
@@ -150,8 +149,7 @@ def _found(
     unsure = uncertainty(guess, start, recording, tuned, settings.noise is not None)
     joint = joint.widened(jnp.asarray(unsure.moves), jnp.asarray(unsure.covariance))
     if not gaussian:
-        rng, count = np.random.default_rng([seed, RANDOMISED]), settings.stored
-        features = np.random.default_rng([seed, FEATURES])
+        rng, count = Stream.RANDOMISED.of(seed), settings.stored
         draws, ok = randomise_then_optimise(
             posterior,
             integrator,
@@ -159,7 +157,7 @@ def _found(
             tuned.at,
             tuned.found.equations,
             drawn_priors(rng, guess, tuned.hyper, unsure.covariance, count),
-            sample_features(features, posterior, settings.features, settings.spread, count),
+            sample_features(Stream.FEATURES.of(seed), posterior, settings.features, settings.spread, count),
             Fresh.of(rng, count, recording, tuned.at),
         )
         failed = int((~ok).sum())

@@ -1,5 +1,6 @@
 """The answer in a physicist's words: where the learned system rests, and how fast it swings about that."""
 
+import math
 from dataclasses import dataclass
 
 import equinox as eqx
@@ -32,9 +33,11 @@ class Learned:
 
     def __str__(self) -> str:
         parts = zip(self.names, self.equilibrium, self.equilibrium_std, self.units, strict=True)
-        places = ", ".join(f"{name} = {_pm(value, std)}{unit and ' ' + unit}" for name, value, std, unit in parts)
+        places = ", ".join(
+            f"{name} = {plus_minus(value, std)}{unit and ' ' + unit}" for name, value, std, unit in parts
+        )
         which = "small-swing period" if len(self.names) == 2 else "longest small-swing period"
-        swing = "" if np.isnan(self.period) else f", {which} {_pm(self.period, self.period_std)}"
+        swing = "" if np.isnan(self.period) else f", {which} {plus_minus(self.period, self.period_std)}"
         return f"equilibrium {places}{swing}"
 
 
@@ -92,9 +95,12 @@ def _longest_period(jacobian: Float[Array, "d d"]) -> Array:
     return jnp.where(jnp.isfinite(slowest), 2 * jnp.pi / slowest, jnp.nan)
 
 
-def _pm(value: float, std: float) -> str:
-    """A value with as many places as its standard deviation tells."""
-    if not (np.isfinite(std) and std > 0):
-        return f"{value:.3g}"
-    places = max(0, -int(np.floor(np.log10(std))))
-    return f"{value:.{places}f} ± {std:.{places}f}"
+def plus_minus(value: float, std: float) -> str:
+    """A value with its standard deviation, which has two digits and decides how many the value has."""
+    if not (math.isfinite(std) and std > 0):
+        return f"{value:.4g}"
+    if not 1e-4 <= std < 1e6:
+        return f"{value:.3g} ± {std:.1e}"
+    decimals = 1 - math.floor(math.log10(std))
+    value, std = round(value, decimals), round(std, decimals)
+    return f"{value:.{max(decimals, 0)}f} ± {std:.{max(decimals, 0)}f}"

@@ -15,7 +15,7 @@ from sgpd.checks import Check, CheckReport, Claim, judge, measure, preserved, re
 from sgpd.fields import Field
 from sgpd.gp.features import Spread
 from sgpd.inference.forecast import STEP_SLACK, Forecast, Rolled, Schedule, require_usable, roll_paths
-from sgpd.inference.joint import Joint, Unknowns
+from sgpd.inference.joint import Joint, Stream, Unknowns
 from sgpd.inference.pieces import Pieces
 from sgpd.inference.posterior import Features, FieldPosterior
 from sgpd.integrators import Integrator
@@ -23,7 +23,6 @@ from sgpd.integrators import get as get_integrator
 from sgpd.outcome import SgpdWarning
 
 CHECK_PATHS = 8
-MEASURED = 11  # stream of random numbers of a measured start
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +101,8 @@ class Model:
         drawn, features = self._drawn(seed, paths)
         best, drawn, piece = self._from(x0, x0_std is None, run, self.joint.best, drawn)
         if x0_std is not None:
+            if x0 is None:
+                raise ValueError("x0_std is the uncertainty of a given x0; give x0 too, or leave both out.")
             drawn = _blurred(drawn, self._state(x0_std, "x0_std"), seed)
         lead, origin = (np.zeros(0), 0.0) if x0 is not None else (self.pieces.lead(piece), self.pieces.times[piece, -1])
         at = _times(duration, times, self.step if step is None else step, origin)
@@ -223,7 +224,7 @@ class Model:
 
 def _blurred(drawn: Unknowns, std: State, seed: int) -> Unknowns:
     """A start of its own for every draw."""
-    normals = np.random.default_rng([seed, MEASURED]).normal(size=(len(drawn.u), 1, len(std)))
+    normals = Stream.MEASURED.of(seed).normal(size=(len(drawn.u), 1, len(std)))
     return drawn._replace(starts=drawn.starts + jnp.asarray(normals) * std[None, None, :])
 
 

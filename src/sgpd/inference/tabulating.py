@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sgpd.inference.intervals import observed_interval
 from sgpd.outcome import BadInput, unknown_name
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 LAYOUTS = ("wide", "long")
 CONVERGED = 1e-6  # the stage residual up to which a failed path failed by leaving the numbers, not by its solver
-HALVINGS = 60  # of the bracket around a quantile: to rounding
 
 Bands = dict[str, np.ndarray]  # column name without the coordinate's: values (n, d)
 
@@ -109,10 +109,10 @@ def _bands(forecast: "Forecast", levels: Sequence[float], noise: ArrayLike | Non
     for level in levels:
         bands[f"lo{percent(level)}"], bands[f"hi{percent(level)}"] = forecast.interval(level)
     if noise is not None:
-        spread = _noise(forecast, noise)
+        spread, paths = _noise(forecast, noise), forecast.paths[forecast.ok]
         for level in levels:
-            for end, share in (("lo", (1 - level) / 2), ("hi", (1 + level) / 2)):
-                bands[f"obs_{end}{percent(level)}"] = _observed_quantile(forecast.paths[forecast.ok], spread, share)
+            ends = observed_interval(paths, spread, level)
+            bands[f"obs_lo{percent(level)}"], bands[f"obs_hi{percent(level)}"] = ends
     return bands
 
 
@@ -124,18 +124,6 @@ def _noise(forecast: "Forecast", noise: ArrayLike) -> np.ndarray:
             "give the model's own: noise=model.noise",
         )
     return spread
-
-
-def _observed_quantile(paths: np.ndarray, noise: np.ndarray, share: float) -> np.ndarray:
-    """A quantile (n, d) of a path drawn at random plus noise: of a mixture of Gaussians, by bisection."""
-    from scipy.special import ndtr
-
-    low, high = paths.min(axis=0) - 10 * noise, paths.max(axis=0) + 10 * noise
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        below = ndtr((middle - paths) / noise).mean(axis=0) < share
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return (low + high) / 2
 
 
 def _paths_ok(forecast: "Forecast") -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from sgpd.fields import Field
+from sgpd.inference import interval_of
 from sgpd.report.marks import padded
 from sgpd.report.material import Material
 
@@ -71,8 +72,8 @@ def curve(material: Material, k: int, values: Values) -> Curve:
     """Values along coordinate k with their bands."""
     at = line(material, k)[:, k]
     low, high = padded(material.states[:, k], 0.0)
-    bands = [np.quantile(values.draws, [(1 - p) / 2, (1 + p) / 2], axis=0) for p in (0.95, 0.5)]
-    return Curve(at, (at >= low) & (at <= high), values.best, tuple((band[0], band[1]) for band in bands))
+    bands = tuple(interval_of(values.draws, level) for level in (0.95, 0.5))
+    return Curve(at, (at >= low) & (at <= high), values.best, bands)
 
 
 def levelled(values: Values, inside: np.ndarray) -> Values:

@@ -1,5 +1,6 @@
 """Figures for print, by matplotlib."""
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from sgpd.data import Trajectories
 from sgpd.inference import Forecast
+from sgpd.writing import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,6 +83,6 @@ def _phase(axes, forecast: Forecast, recording: Trajectories, truth: np.ndarray 
 
 def save_figure(figure: "Figure", path: Path):
     """Write a PNG, whole or not at all."""
-    unfinished = path.with_name(f".{path.name}")
-    figure.savefig(unfinished, format="png", dpi=150)
-    unfinished.replace(path)
+    png = io.BytesIO()
+    figure.savefig(png, format="png", dpi=150)
+    write_whole(path, png.getvalue())

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sgpd.data import Run
-from sgpd.inference import Forecast, HeldOut
+from sgpd.inference import Forecast, HeldOut, observed_interval
 from sgpd.report.content import Block, Box, Figure, Reading, Section
 from sgpd.report.marks import (
     BLUE,
@@ -120,13 +120,8 @@ def _forecast_marks(ahead: Forecast, k: int, most: int, noise: float) -> list[Ma
 
 
 def observation_band(forecast: Forecast, rows: np.ndarray, k: int, noise: float) -> tuple[np.ndarray, np.ndarray]:
-    """95 % of recorded values: quantiles of the paths with the noise of one value added, at evenly spread levels."""
-    from scipy.special import ndtri  # slow to import
-
-    paths = forecast.paths[forecast.ok][:, rows, k]
-    shifts = noise * ndtri((np.arange(31) + 0.5) / 31)
-    low, high = np.quantile(paths[None] + shifts[:, None, None], [0.025, 0.975], axis=(0, 1))
-    return low, high
+    """95 % of recorded values."""
+    return observed_interval(forecast.paths[forecast.ok][:, rows, k], noise, 0.95)
 
 
 def _smoothed_marks(smoothed: Forecast, k: int, gap: float) -> list[Mark]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sgpd.inference import learned
+from sgpd.inference import learned, plus_minus
 from sgpd.report.content import Block, Figure, Reading, Section, Table
 from sgpd.report.cuts import BEYOND, Curve, Values, curve, energies, integrated, levelled, line, near_data, rates
 from sgpd.report.marks import (
@@ -21,7 +21,7 @@ from sgpd.report.marks import (
     thinned,
 )
 from sgpd.report.material import Material
-from sgpd.report.wording import number, plus_minus, with_unit
+from sgpd.report.wording import number, with_unit
 
 PLANE = 41  # points along a side
 MOST_COMPONENTS = 4

@@ -16,17 +16,6 @@ def number(value: float, digits: int = 3) -> str:
     return f"{mantissa.rstrip('0').rstrip('.')}e{exponent}"
 
 
-def plus_minus(value: float, std: float) -> str:
-    """A value with its standard deviation, which has two digits and decides how many the value has."""
-    if not (math.isfinite(std) and std > 0):
-        return number(value, 4)
-    if not 1e-4 <= std < 1e6:
-        return f"{value:.3g} ± {std:.1e}"
-    decimals = 1 - math.floor(math.log10(std))
-    value, std = round(value, decimals), round(std, decimals)
-    return f"{value:.{max(decimals, 0)}f} ± {std:.{max(decimals, 0)}f}"
-
-
 def share(value: float) -> str:
     """A share in percent that is 0 or 100 only where it is exactly that."""
     if 0 < value < 0.01:
