@@ -1,16 +1,18 @@
 """How a command ends: every failure is one sentence and one hint, and has its exit code."""
 
+import errno
 import json
 import os
 import sys
 import tempfile
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import typer
 
 DONE, FAILED, BAD_INPUT, NUMERICAL, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,16 @@ def exit_code_of(command: Callable[[], object]) -> int:
         code = INTERRUPTED
     except BaseException as problem:
         code = _code(problem)
+    return _flushed(code)
+
+
+def _flushed(code: int) -> int:
+    """The code after the last words are out. A reader who has left (`sgpd check RUN | head`) does not change it."""
     try:
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader has what it wanted (`sgpd check RUN | head`), and the code stays what it is
+    except OSError as problem:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return code or _code(problem)
     return code
 
 
@@ -60,7 +68,13 @@ def _code(problem: BaseException) -> int:
 
 
 def ending_of(problem: BaseException) -> Ending:
-    """The exit code and the words for an exception."""
+    """The exit code and the words for an exception; notes on it (what was kept) end the hint."""
+    ending = _plain_ending(problem)
+    notes = getattr(problem, "__notes__", [])
+    return replace(ending, hint=" ".join([f"{ending.hint.rstrip('.')}.", *notes])) if notes else ending
+
+
+def _plain_ending(problem: BaseException) -> Ending:
     from sgpd.outcome import BadInput, NumericalFailure
 
     match problem:
@@ -75,17 +89,31 @@ def ending_of(problem: BaseException) -> Ending:
         case ValueError():
             return Ending(BAD_INPUT, *_split(str(problem)))
         case OSError():
-            what = problem.strerror or str(problem)
-            file = None if problem.filename is None else str(problem.filename)
-            message = f"{file}: {what}" if file else what
-            return Ending(BAD_INPUT, message, "check the path, its permissions and the space on the disk", file)
+            return _of_the_system(problem)
     usage = getattr(problem, "format_message", None)
     if usage is not None:  # of typer's own parser
         return Ending(BAD_INPUT, *_usage(usage(), getattr(problem, "ctx", None)))
-    with tempfile.NamedTemporaryFile("w", prefix="sgpd-", suffix=".txt", delete=False) as file:
-        traceback.print_exception(problem, file=file)
-    message = f"this is a bug in sgpd ({type(problem).__name__}); the details are in {file.name}"
-    return Ending(BUG, message, "please report it with that file")
+    return _bug(problem)
+
+
+def _of_the_system(problem: OSError) -> Ending:
+    file = None if problem.filename is None else str(problem.filename)
+    if problem.errno not in FULL:
+        what = problem.strerror or str(problem)
+        return Ending(BAD_INPUT, f"{file}: {what}" if file else what, "check the path and its permissions", file)
+    hint = "make room there" if file is None else "make room there; a file of that name that was there is unchanged"
+    return Ending(BAD_INPUT, f"{file or 'standard output'}: there is no space left on the disk", hint, file)
+
+
+def _bug(problem: BaseException) -> Ending:
+    what = f"this is a bug in sgpd ({type(problem).__name__})"
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="sgpd-", suffix=".txt", delete=False) as file:
+            traceback.print_exception(problem, file=file)
+    except OSError:
+        traceback.print_exception(problem)
+        return Ending(BUG, f"{what}; the details could not be saved and stand above", "please report it with them")
+    return Ending(BUG, f"{what}; the details are in {file.name}", "please report it with that file")
 
 
 def _split(message: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sgpd.outcome import BadInput
-from sgpd.writing import write_whole
+from sgpd.writing import write_together
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,10 +34,11 @@ def require_table_file(path: Path, flag: str = "--out"):
 def write_table(path: Path, frame: "pd.DataFrame", about: dict):
     """Write a table; what there is to say about it goes beside a text file (forecast.csv.json), and into the others."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, _WRITERS[path.suffix.lower()](frame, about))
+    files = {path: _WRITERS[path.suffix.lower()](frame, about)}
     if about and path.suffix.lower() in (".csv", ".tsv"):
         text = json.dumps(about, indent=2, ensure_ascii=False)
-        write_whole(path.with_name(f"{path.name}.json"), f"{text}\n".encode())
+        files[path.with_name(f"{path.name}.json")] = f"{text}\n".encode()
+    write_together(files)
 
 
 def _csv(frame: "pd.DataFrame", about: dict) -> bytes:

@@ -17,7 +17,7 @@ from sgpd.cli.findings import TIMES_LONGER, Findings, examine
 from sgpd.cli.preparing import Prepared, files_with_hashes, prepare
 from sgpd.cli.settings import DEFAULTS, make_structure, require_same
 from sgpd.cli.talk import Talk
-from sgpd.outcome import BadInput
+from sgpd.outcome import BadInput, NumericalFailure
 
 if TYPE_CHECKING:
     from sgpd.inference import Model
@@ -55,6 +55,9 @@ def run_fit(files: Sequence[str], given: dict[str, Any], where: Where, talk: Tal
     except KeyboardInterrupt:
         _stopped(folder, files, where.out)
         raise typer.Exit(INTERRUPTED) from None
+    except (NumericalFailure, OSError) as problem:
+        problem.add_note(_left(folder, files, where.out, problem))
+        raise
 
 
 def _look(files: Sequence[str], given: dict[str, Any], talk: Talk):
@@ -143,8 +146,23 @@ def _stopped(folder: "RunFolder", files: Sequence[str], out: Path):
     if folder.state == "absent":
         print("\nStopped; nothing was written.", file=sys.stderr)
         return
-    command = shlex.join(["sgpd", "fit", *files, "--out", str(out), "--resume"])
-    print(f"\nStopped; {_saved(folder)}. Go on with (settings come from the folder):\n  {command}", file=sys.stderr)
+    print(
+        f"\nStopped; {_saved(folder)}. Go on with (settings come from the folder):\n  {_resuming(files, out)}",
+        file=sys.stderr,
+    )
+
+
+def _left(folder: "RunFolder", files: Sequence[str], out: Path, problem: Exception) -> str:
+    """What a fit that failed has left behind, and how to go on."""
+    if folder.state == "absent":
+        return "Nothing of this fit was kept."
+    if isinstance(problem, NumericalFailure):
+        return f"{out} is as it was; start anew with other settings and `--force`."
+    return f"What was saved is kept; go on with `{_resuming(files, out)}`."
+
+
+def _resuming(files: Sequence[str], out: Path) -> str:
+    return shlex.join(["sgpd", "fit", *files, "--out", str(out), "--resume"])
 
 
 def _tell(findings: Findings, out: Path, seconds: float, talk: Talk):

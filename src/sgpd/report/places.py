@@ -3,10 +3,10 @@
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sgpd.outcome import BadInput
+from sgpd.outcome import BadInput, NumericalFailure
 from sgpd.report.locking import busy, is_locked, locked
 from sgpd.report.runs import RunFolder, State, not_a_run
 
@@ -43,39 +43,46 @@ def to_work_in(out: Path, *, resume: bool, force: bool) -> tuple[RunFolder, Stat
 def working_in(folder: RunFolder, out: Path, found: State) -> Iterator[None]:
     """Hold the folder for this process; in the end put it in the place of `out` if it was made to replace it.
 
-    A fit that is refused as soon as it starts leaves nothing behind.
+    A fit that starts here and ends with nothing worth keeping takes away what it has made.
     """
-    made = not folder.path.exists()
-    folder.path.mkdir(parents=True, exist_ok=True)
-    with locked(folder.lock):
-        if found == "absent":
-            _clear(folder, out)
-        try:
-            yield
-        except ValueError:
-            if found == "absent" and not folder.checkpoint.exists():
-                _empty(folder)
-                if made:
-                    shutil.rmtree(folder.path)
-            raise
+    made = [path for path in (folder.path, *folder.path.parents) if not path.exists()]
+    try:
+        folder.path.mkdir(parents=True, exist_ok=True)
+        with locked(folder.lock):
+            if found == "absent":
+                _clear(folder, out)
+            try:
+                yield
+            except BaseException as problem:
+                if found == "absent" and not _worth_keeping(folder, problem):
+                    folder.clear()
+                    folder.lock.unlink()
+                raise
+    finally:
+        for path in made:  # the innermost first; what is not empty stays
+            with suppress(OSError):
+                path.rmdir()
     if folder.path != out:
         _put_in_place(folder, out)
+
+
+def _worth_keeping(folder: RunFolder, problem: BaseException) -> bool:
+    """A numerical failure would come again, from a checkpoint too; after any other the work that was saved goes on."""
+    if isinstance(problem, NumericalFailure):
+        return False
+    if isinstance(problem, (ValueError, OSError)):
+        return folder.checkpoint.exists()
+    return folder.state != "absent"
 
 
 def _clear(folder: RunFolder, out: Path):
     """Nothing of an earlier attempt may be left where a fit starts."""
     if folder.path != out:
-        _empty(folder)
+        folder.clear()
         return
     if folder.state != "absent":  # another process was quicker, between the look and the lock
         raise busy(out)
     shutil.rmtree(folder.replacement().path, ignore_errors=True)
-
-
-def _empty(folder: RunFolder):
-    for path in folder.path.iterdir():
-        if path != folder.lock:
-            path.unlink()
 
 
 def _put_in_place(new: RunFolder, out: Path):

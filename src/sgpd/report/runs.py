@@ -19,6 +19,7 @@ from sgpd.writing import write_whole
 SCHEMA = "sgpd.run/1"
 _CONFIG = {"command": str, "files": list, "settings": dict, "said": list, "versions": dict, "seed": int}
 _FIRST_FILES = {"lock", "recording.npz", "data.sha256", "config.json"}
+_FILES = _FIRST_FILES | {"checkpoint", "model.safetensors", "history.csv", "checks.json", "report.html"}
 
 State = Literal["absent", "unfinished", "finished", "foreign"]
 
@@ -94,6 +95,12 @@ class RunFolder:
         self.checkpoint.unlink(missing_ok=True)
         for left_over in self.path.glob(".*"):  # by a process that was killed while it wrote
             left_over.unlink()
+
+    def clear(self):
+        """Remove the files of a run, all but its lock; whatever else is in the folder stays."""
+        for path in self.path.iterdir():
+            if _meant(path.name) in _FILES and path != self.lock:
+                path.unlink()
 
     def config(self) -> dict:
         """What was asked for."""
