@@ -8,6 +8,9 @@ import pandas as pd
 import pytest
 
 import sgpd
+from sgpd.cli.fitting import Where, run_fit
+from sgpd.cli.talk import Talk
+from sgpd.inference.fit import ENGINES
 from sgpd.report.runs import RunFolder
 
 COLUMNS = ["t", "lead", *(f"{n}_{w}" for n in "vx" for w in ("mean", "std", "lo95", "hi95")), "paths_ok"]
@@ -68,6 +71,52 @@ def test_paths_can_be_read_back_as_runs(here, fitted, sgpd_here):
     np.testing.assert_allclose(
         np.mean([run.states[-1] for run in data.runs], axis=0)[1], pd.read_csv("f.csv")["x_mean"].iloc[-1]
     )
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory):
+    """A run folder of a recording of two runs, which end at different times."""
+    folder = tmp_path_factory.mktemp("two")
+    lines = [
+        f"{day},{0.2 * k:.1f},{np.cos(0.2 * k + shift):.5f},{-np.sin(0.2 * k + shift):.5f}"
+        for day, rows, shift in (("monday", 30, 0), ("tuesday", 40, 1))
+        for k in range(rows)
+    ]
+    (folder / "days.csv").write_text("\n".join(["run,t,x,v", *lines]) + "\n")
+    settings = sgpd.Variational(epochs=2, inducing=4, features=8, paths=1)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(ENGINES, "variational", lambda: settings)
+        given = {"structure": "separable", "inference": "variational"}
+        run_fit([str(folder / "days.csv")], given, Where(folder / "days"), Talk(quiet=True, as_json=True))
+    return folder / "days"
+
+
+def test_a_forecast_from_one_of_several_runs_says_which(here, two_runs, sgpd_here):
+    for name, end, more in (("tuesday", 7.8, ()), ("monday", 5.8, ("--from-run", "monday"))):
+        for suffix in ("csv", "npz"):
+            ended = sgpd_here("predict", two_runs, *ASK, *more, "--out", f"f.{suffix}")
+            assert ended.code == 0, ended.err
+            assert f"start    the last fitted state of run {name}, t = {end}" in ended.err
+        frame = pd.read_csv("f.csv")
+        assert list(frame.columns) == ["run", *COLUMNS]
+        assert set(frame["run"]) == {name}
+        assert frame["t"].iloc[0] == pytest.approx(end)
+        assert json.loads((here / "f.csv.json").read_text())["from_run"] == name
+        with np.load("f.npz") as archive:
+            assert set(archive["run"]) == {name}
+    ended = sgpd_here("predict", two_runs, *ASK, "--x0", "x=1,v=0", "--out", "f.csv")
+    assert list(pd.read_csv("f.csv").columns) == COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [(("--from-run", "mondy"), "did you mean 'monday'?"), (("--from-run", "monday", "--x0", "x=1,v=0"), "one of the")],
+)
+def test_a_run_that_cannot_be_gone_on_from_is_refused(here, two_runs, sgpd_here, more, words):
+    ended = sgpd_here("predict", two_runs, *ASK, *more, "--out", "f.csv")
+    assert ended.code == 2
+    assert words in ended.err
+    assert not (here / "f.csv").exists()
 
 
 def test_another_way_to_step_is_told(here, fitted, sgpd_here):

@@ -1,5 +1,7 @@
 """Forecasts as tables: the names of the columns, and the numbers in them against their definition."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -90,6 +92,29 @@ def test_a_dataset_has_a_variable_for_each_coordinate_with_its_unit():
     assert dataset["q"].attrs["units"] == "m"
     np.testing.assert_array_equal(dataset["p"].values, fc.paths[:, :, 0])
     assert dataset["converged"].values.tolist() == [True, False, True]
+
+
+def test_one_of_several_runs_is_named_in_every_table():
+    pytest.importorskip("xarray")
+    alone, fc = forecast(), replace(forecast(), run="monday")
+    for layout in ("wide", "long"):
+        frame = fc.to_dataframe(layout=layout)
+        assert list(frame.columns) == ["run", *alone.to_dataframe(layout=layout).columns]
+        assert set(frame["run"]) == {"monday"}
+    assert str(fc.to_xarray()["run"].values) == "monday"
+    assert "run" not in alone.to_xarray().coords
+    assert "run monday" in fc._repr_html_()
+
+
+def test_the_dataset_for_arviz_has_its_dimensions_and_only_paths_that_are_ok():
+    pytest.importorskip("xarray")
+    fc = forecast(paths=3, failed=[1])
+    dataset = fc.to_xarray(arviz=True)
+    assert dataset["q"].dims == ("chain", "draw", "time")
+    assert set(dataset.data_vars) == set(NAMES)
+    assert (dataset["chain"].values.tolist(), dataset["draw"].values.tolist()) == ([0], [0, 2])
+    np.testing.assert_array_equal(dataset["p"].values[0], fc.paths[[0, 2], :, 0])
+    np.testing.assert_allclose(dataset["q"].mean(("chain", "draw")), fc.mean[:, 1])
 
 
 def test_the_card_is_small_and_says_how_many_paths_failed():

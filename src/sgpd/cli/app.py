@@ -78,6 +78,9 @@ def predict(
     duration: Annotated[float, typer.Option(help="How long to forecast.")],
     out: Annotated[Path, typer.Option(help="The file: .csv, .tsv, .parquet or .npz.")],
     x0: Annotated[str | None, typer.Option(metavar="P=..,Q=..", help="Start; default: the last fitted state.")] = None,
+    from_run: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Go on from the end of this run; default: the last.")
+    ] = None,
     step: Annotated[float | None, typer.Option(help="The longest step; default: as fitted.")] = None,
     adaptive: Annotated[bool, typer.Option("--adaptive", help="Steps by error control, not as fitted.")] = False,
     paths: Annotated[int, typer.Option(help="How many fields are drawn.")] = 64,
@@ -96,7 +99,7 @@ def predict(
     from sgpd.cli.predicting import Ask, run_predict
     from sgpd.cli.talk import Talk
 
-    ask = Ask(duration, x0, step, adaptive, paths, level, seed)
+    ask = Ask(duration, x0, from_run, step, adaptive, paths, level, seed)
     run_predict(run, ask, out, paths_out, Talk(quiet, as_json))
 
 

@@ -62,7 +62,7 @@ def _parquet(frame: "pd.DataFrame", about: dict) -> bytes:
 
 def _npz(frame: "pd.DataFrame", about: dict) -> bytes:
     file = io.BytesIO()
-    arrays = {str(name): frame[name].to_numpy() for name in frame.columns}
+    arrays = {str(name): _plain(frame[name].to_numpy()) for name in frame.columns}
     if about:
         arrays["meta"] = np.array(json.dumps(about, ensure_ascii=False))
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:  # numpy.savez has no room for a column "file"
@@ -70,6 +70,11 @@ def _npz(frame: "pd.DataFrame", about: dict) -> bytes:
             with archive.open(f"{name}.npy", "w") as entry:
                 np.lib.format.write_array(entry, np.asarray(array), allow_pickle=False)
     return file.getvalue()
+
+
+def _plain(values: np.ndarray) -> np.ndarray:
+    """Text as text, not as Python objects."""
+    return values.astype(str) if values.dtype.kind == "O" else values
 
 
 _WRITERS = {".csv": _csv, ".tsv": _tsv, ".parquet": _parquet, ".npz": _npz}

@@ -10,7 +10,7 @@ from sgpd.cli.compilation import keep_compiled_programs
 from sgpd.cli.files import require_table_file, write_table
 from sgpd.cli.settings import numbers_in
 from sgpd.cli.talk import Talk
-from sgpd.outcome import BadInput
+from sgpd.outcome import BadInput, unknown_name
 
 if TYPE_CHECKING:
     from sgpd.data import Trajectories
@@ -26,6 +26,7 @@ class Ask:
 
     duration: float
     x0: str | None = None
+    from_run: str | None = None
     step: float | None = None
     adaptive: bool = False
     paths: int = 64
@@ -49,12 +50,13 @@ def run_predict(run: Path, ask: Ask, out: Path, paths_out: Path | None, talk: Ta
     model, (fitted, _) = folder.model(), folder.recording()
     _require_room(model, ask)
     x0 = None if ask.x0 is None else _state(ask.x0, model.names)
-    _tell_start(model, fitted, x0, talk)
+    index = _run(ask.from_run, model.run_names)
+    _tell_start(model, fitted, x0, index, talk)
     _tell_method(model, ask, fitted.time_unit, talk)
     with talk.heeding():
         integrator = "adaptive" if ask.adaptive else None
         forecast = model.predict(
-            x0, duration=ask.duration, step=ask.step, integrator=integrator, paths=ask.paths, seed=ask.seed
+            x0, duration=ask.duration, step=ask.step, integrator=integrator, paths=ask.paths, seed=ask.seed, run=index
         )
     _tell_reach(stored, forecast, fitted.time_unit, talk)
     about = _about(run, config, stored, model, ask, forecast)
@@ -67,6 +69,8 @@ def _require_sound(ask: Ask):
         raise BadInput(f"--duration {ask.duration:g}: the duration must be a positive number", "give it in time units")
     if ask.step is not None and not (np.isfinite(ask.step) and ask.step > 0):
         raise BadInput(f"--step {ask.step:g}: the step must be a positive number", "leave it out to step as fitted")
+    if ask.x0 is not None and ask.from_run is not None:
+        raise BadInput("--x0 is a start of its own, --from-run the end of a run", "give one of the two")
     if ask.paths < 2:
         raise BadInput(f"--paths {ask.paths}: a band needs at least two paths", "leave it out for 64")
     if ask.seed < 0:
@@ -116,13 +120,22 @@ def _state(text: str, names: tuple[str, ...]) -> np.ndarray:
     return state
 
 
-def _tell_start(model: "Model", fitted: "Trajectories", x0: np.ndarray | None, talk: Talk):
+def _run(name: str | None, names: tuple[str, ...]) -> int:
+    """Which run to go on from; the last where none is named."""
+    if name is None:
+        return -1
+    if name not in names:
+        raise unknown_name("fitted run", name, names)
+    return names.index(name)
+
+
+def _tell_start(model: "Model", fitted: "Trajectories", x0: np.ndarray | None, run: int, talk: Talk):
     if x0 is None:
-        names = ",".join(f"{name}=.." for name in model.names)
-        talk.say(
-            "start",
-            f"the last fitted state, {fitted.time_name} = {fitted.runs[-1].times[-1]:g} (change with --x0 {names})",
-        )
+        at = f"{fitted.time_name} = {fitted.runs[run].times[-1]:g}"
+        where, change = "", f"--x0 {','.join(f'{name}=..' for name in model.names)}"
+        if len(fitted) > 1:
+            where, change = f" of run {fitted.run_names[run]}", f"--from-run or {change}"
+        talk.say("start", f"the last fitted state{where}, {at} (change with {change})")
         return
     states = np.concatenate([run.states for run in fitted.runs])
     low, high = np.nanmin(states, axis=0), np.nanmax(states, axis=0)
@@ -169,6 +182,7 @@ def _about(run: Path, config: dict, stored: dict, model: "Model", ask: Ask, fore
         "integrator": "adaptive" if ask.adaptive else model.integrator.name,
         "step": model.step if ask.step is None else ask.step,
         "x0": ask.x0 or "last fitted state",
+        "from_run": forecast.run,
         "paths": ask.paths,
         "paths_ok": int(forecast.ok.sum()),
         "seed": ask.seed,

@@ -34,7 +34,8 @@ class Forecast:
     """Paths of drawn fields at `times`. Row 0 is the start, which holds at times[0].
 
     `mean`, `std` and `interval` are those of the paths that stayed finite and converged (`ok`); `best` is the rollout
-    of the best estimate of the field.
+    of the best estimate of the field. `run` names the recorded run that this goes on from (or smooths), where there are
+    several.
     """
 
     times: np.ndarray  # (n,)
@@ -44,6 +45,7 @@ class Forecast:
     residual: np.ndarray  # (paths,), the worst stage residual
     names: tuple[str, ...]
     units: tuple[str, ...]
+    run: str | None = None
 
     @property
     def mean(self) -> np.ndarray:
@@ -68,7 +70,7 @@ class Forecast:
         noise: ArrayLike | None = None,
         time: str = "t",
     ) -> "pd.DataFrame":
-        """A table with columns such as t, lead, p_mean, p_std, p_lo95, p_hi95, ..., paths_ok.
+        """A table with columns such as t, lead, p_mean, p_std, p_lo95, p_hi95, ..., paths_ok; before them `run` if any.
 
         **Arguments:**
 
@@ -82,9 +84,18 @@ class Forecast:
         """
         return to_dataframe(self, levels, layout, noise, time)
 
-    def to_xarray(self) -> "xr.Dataset":
-        """All paths: one variable a coordinate over (path, time), and `converged` by path."""
-        return to_xarray(self)
+    def to_xarray(self, arviz: bool = False) -> "xr.Dataset":
+        """All paths: one variable a coordinate of the state, over (path, time), and `converged` by path.
+
+        There is no dimension for the state, because its coordinates have units of their own. `time` is the time
+        forecast for, `lead` that since the start; `run` is a coordinate where this belongs to one of several runs.
+
+        **Arguments:**
+
+        - `arviz`: dimensions (chain, draw, time) as ArviZ has them, in one chain, of the paths that are `ok` only; a
+            draw keeps its path's number. Such a Dataset is what ArviZ calls the group `predictions`.
+        """
+        return to_xarray(self, arviz)
 
     def _repr_html_(self) -> str:
         return to_html(self)

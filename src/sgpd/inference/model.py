@@ -121,7 +121,7 @@ class Model:
             at,
             schedule,
         )
-        return self._forecast(at, *rolled)
+        return self._forecast(at, *rolled, None if x0 is not None else run)
 
     def smooth(self, *, run: int = -1, paths: int = 64, seed: int = 0) -> Forecast:
         """The recording as the model sees it: the states of one run, with bands, consistent with the structure."""
@@ -145,12 +145,14 @@ class Model:
             times.append(self.pieces.times[piece, :rows])
             parts.append([Rolled(each.states[..., :rows, :], each.ok, each.residual) for each in rolled])
         joined = [Rolled.joined([part[k] for part in parts]) for k in range(2)]
-        return self._forecast(np.concatenate(times), *joined)
+        return self._forecast(np.concatenate(times), *joined, run)
 
-    def _forecast(self, times: np.ndarray, best: Rolled, drawn: Rolled) -> Forecast:
+    def _forecast(self, times: np.ndarray, best: Rolled, drawn: Rolled, run: int | None) -> Forecast:
         ok, residual = np.asarray(drawn.ok), np.asarray(drawn.residual)
         require_usable(ok, residual)
-        return Forecast(times, np.asarray(drawn.states), np.asarray(best.states), ok, residual, self.names, self.units)
+        name = None if run is None or len(self.run_names) == 1 else self.run_names[np.unique(self.pieces.run)[run]]
+        states, estimate = np.asarray(drawn.states), np.asarray(best.states)
+        return Forecast(times, states, estimate, ok, residual, self.names, self.units, name)
 
     def check(self, duration: float | None = None, *, paths: int = CHECK_PATHS, seed: int = 0) -> CheckReport:
         """Measure every claim of this structure and integrator on drawn fields, from the starts of the recorded runs.

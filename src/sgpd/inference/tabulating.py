@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,7 +35,8 @@ def to_dataframe(
     if layout not in LAYOUTS:
         raise unknown_name("layout", layout, LAYOUTS)
     statistics = {"mean": forecast.mean, "std": forecast.std} | _bands(forecast, levels, noise)
-    times = {time: forecast.times, "lead": forecast.times - forecast.times[0]}
+    run = {} if forecast.run is None else {"run": forecast.run}
+    times = run | {time: forecast.times, "lead": forecast.times - forecast.times[0]}
     standing = {"paths_ok": _paths_ok(forecast)}
     if layout == "wide":
         values = {
@@ -64,8 +65,11 @@ def paths_dataframe(forecast: "Forecast", time: str = "t") -> "pd.DataFrame":
     return pd.DataFrame(columns | dict(zip(forecast.names, states.T, strict=True)))
 
 
-def to_xarray(forecast: "Forecast") -> "xr.Dataset":
-    """One variable a coordinate over (path, time), with its unit, and whether each path stayed finite and converged."""
+def to_xarray(forecast: "Forecast", arviz: bool = False) -> "xr.Dataset":
+    """One variable a coordinate over (path, time), with its unit, and whether each path stayed finite and converged.
+
+    For ArviZ: over (chain, draw, time), without the paths that did not.
+    """
     try:
         import xarray as xr
     except ImportError:
@@ -76,17 +80,23 @@ def to_xarray(forecast: "Forecast") -> "xr.Dataset":
         for k, (name, unit) in enumerate(zip(forecast.names, forecast.units, strict=True))
     }
     converged = {"converged": (("path",), forecast.ok, {"long_name": "finite and converged"})}
-    coordinates = {"path": np.arange(len(forecast.ok)), "time": forecast.times}
-    lead = {"lead": (("time",), forecast.times - forecast.times[0], {"long_name": "time since the start"})}
-    return xr.Dataset(variables | converged, coordinates | lead, {"source": "sgpd forecast"})
+    coordinates: dict[str, Any] = {"path": np.arange(len(forecast.ok)), "time": forecast.times}
+    coordinates["lead"] = (("time",), forecast.times - forecast.times[0], {"long_name": "time since the start"})
+    if forecast.run is not None:
+        coordinates["run"] = ((), forecast.run, {"long_name": "recorded run"})
+    dataset = xr.Dataset(variables | converged, coordinates, {"source": "sgpd forecast"})
+    if not arviz:
+        return dataset
+    return dataset.isel(path=forecast.ok).drop_vars("converged").rename(path="draw").expand_dims(chain=[0])
 
 
 def to_html(forecast: "Forecast") -> str:
     """A small card for notebooks; it takes the colours of the page around it."""
     failed = int((~forecast.ok).sum())
+    of_run = "" if forecast.run is None else f", run {forecast.run}"
     last = zip(forecast.names, forecast.mean[-1], forecast.std[-1], forecast.units, strict=True)
     rows = {
-        "forecast": f"{len(forecast.ok)} paths, {len(forecast.times)} rows",
+        "forecast": f"{len(forecast.ok)} paths, {len(forecast.times)} rows{of_run}",
         "time": f"{forecast.times[0]:g} to {forecast.times[-1]:g}",
         "at the end": ", ".join(f"{name} = {mean:.3g} ± {std:.2g} {unit}".rstrip() for name, mean, std, unit in last),
         "paths": f"▲ ATTENTION: {failed} failed" if failed else "● PASS: none failed",
