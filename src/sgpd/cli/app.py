@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from sgpd.cli.completing import complete_fitted_run, complete_systems
 from sgpd.cli.ending import exit_code_of
 from sgpd.cli.fit import fit
-from sgpd.cli.options import AsJson, Quiet, Run, complete_systems
+from sgpd.cli.options import AsJson, Quiet, Run
 
 app = typer.Typer(
     name="sgpd",
@@ -79,7 +80,12 @@ def predict(
     out: Annotated[Path, typer.Option(help="The file: .csv, .tsv, .parquet or .npz.")],
     x0: Annotated[str | None, typer.Option(metavar="P=..,Q=..", help="Start; default: the last fitted state.")] = None,
     from_run: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Go on from the end of this run; default: the last.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Go on from the end of this run; default: the last.",
+            autocompletion=complete_fitted_run,
+        ),
     ] = None,
     step: Annotated[float | None, typer.Option(help="The longest step; default: as fitted.")] = None,
     adaptive: Annotated[bool, typer.Option("--adaptive", help="Steps by error control, not as fitted.")] = False,

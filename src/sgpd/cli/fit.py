@@ -5,7 +5,14 @@ from typing import Annotated
 
 import typer
 
-from sgpd.cli.options import FILE, MODEL, RUN, AsJson, Quiet, complete_integrators, complete_structures
+from sgpd.cli.completing import (
+    complete_column,
+    complete_columns,
+    complete_engines,
+    complete_integrators,
+    complete_structures,
+)
+from sgpd.cli.options import FILE, MODEL, RUN, AsJson, Quiet
 
 
 def fit(
@@ -21,18 +28,36 @@ def fit(
     columns: Annotated[
         str | None, typer.Option(metavar="C,C,..", help="Names of all columns, in file order.", rich_help_panel=FILE)
     ] = None,
-    time: Annotated[str | None, typer.Option(metavar="C", help="The column of times.", rich_help_panel=FILE)] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(metavar="C", help="The column of times.", autocompletion=complete_column, rich_help_panel=FILE),
+    ] = None,
     momentum: Annotated[
-        str | None, typer.Option(metavar="C,C", help="Momenta (or velocities).", rich_help_panel=FILE)
+        str | None,
+        typer.Option(
+            metavar="C,C", help="Momenta (or velocities).", autocompletion=complete_columns, rich_help_panel=FILE
+        ),
     ] = None,
     position: Annotated[
-        str | None, typer.Option(metavar="C,C", help="Positions, in the same order.", rich_help_panel=FILE)
+        str | None,
+        typer.Option(
+            metavar="C,C", help="Positions, in the same order.", autocompletion=complete_columns, rich_help_panel=FILE
+        ),
     ] = None,
     state: Annotated[
-        str | None, typer.Option(metavar="C,C", help="The state, where it is not (p, q).", rich_help_panel=FILE)
+        str | None,
+        typer.Option(
+            metavar="C,C",
+            help="The state, where it is not (p, q).",
+            autocompletion=complete_columns,
+            rich_help_panel=FILE,
+        ),
     ] = None,
     run: Annotated[
-        str | None, typer.Option(metavar="C", help="The column that tells runs apart.", rich_help_panel=FILE)
+        str | None,
+        typer.Option(
+            metavar="C", help="The column that tells runs apart.", autocompletion=complete_column, rich_help_panel=FILE
+        ),
     ] = None,
     unit: Annotated[
         list[str] | None, typer.Option(metavar="C=U", help="A unit, as q=rad; may be repeated.", rich_help_panel=FILE)
@@ -66,7 +91,13 @@ def fit(
         ),
     ] = None,
     inference: Annotated[
-        str | None, typer.Option(metavar="E", help="laplace (default) or variational.", rich_help_panel=MODEL)
+        str | None,
+        typer.Option(
+            metavar="E",
+            help="laplace (default) or variational.",
+            autocompletion=complete_engines,
+            rich_help_panel=MODEL,
+        ),
     ] = None,
     x0_known: Annotated[
         bool, typer.Option("--x0-known", help="The first row of each run is exact.", rich_help_panel=MODEL)

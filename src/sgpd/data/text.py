@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas
 
 BLANK = b" \t,;"
+BOM = b"\xef\xbb\xbf"
 DECIMAL_HINT = "if the numbers have decimal commas, separate the cells by semicolons and add `--decimal ,`"
 
 
@@ -68,6 +69,11 @@ def read_text(path: Path, columns: Sequence[str] | None = None, decimal: str = "
     )
 
 
+def read_header(file: str, head: bytes, decimal: str = ".") -> Header:
+    """The header alone, from the first lines of a file."""
+    return _layout(file, _Lines.of(head.removeprefix(BOM)), None, decimal)[1]
+
+
 def _content(path: Path) -> bytes:
     content = path.read_bytes()
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -82,7 +88,7 @@ def _content(path: Path) -> bytes:
         raise in_file(str(path), line).refuse(
             f"byte {content[error.start]:#x} is not UTF-8", "save it as text in UTF-8"
         ) from error
-    return content.removeprefix(b"\xef\xbb\xbf")
+    return content.removeprefix(BOM)
 
 
 def _layout(file: str, lines: _Lines, columns: Sequence[str] | None, decimal: str) -> tuple[str | None, Header]:

@@ -144,8 +144,8 @@ class Model:
             )
             times.append(self.pieces.times[piece, :rows])
             parts.append([Rolled(each.states[..., :rows, :], each.ok, each.residual) for each in rolled])
-        joined = [Rolled.joined([part[k] for part in parts]) for k in range(2)]
-        return self._forecast(np.concatenate(times), *joined, run)
+        best, along = (Rolled.joined([part[k] for part in parts]) for k in range(2))
+        return self._forecast(np.concatenate(times), best, along, run)
 
     def _forecast(self, times: np.ndarray, best: Rolled, drawn: Rolled, run: int | None) -> Forecast:
         ok, residual = np.asarray(drawn.ok), np.asarray(drawn.residual)
