@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sgpd
-from sgpd.inference.forecast import require_usable
+from sgpd.inference.forecast import Schedule, require_usable
 from sgpd.integrators import rollout
 
 X0 = [2.0, 2.0]
@@ -70,6 +70,36 @@ def test_uneven_times_are_stepped_in_equal_sub_steps(model):
     forecast = model.predict(X0, times=times, paths=2)
     even = model.predict(X0, duration=0.5, paths=2)
     np.testing.assert_allclose(forecast.paths, even.paths[:, [0, 1, 4, 5]], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("rows", "block", "most"),
+    [
+        ([1] * 50, 1, 50),  # even rows
+        ([7] * 50, 7, 350),  # even rows, far apart: no state between them is kept
+        ([1] * 50 + [1000] + [1] * 50, 1, 1100),  # one long gap: the other rows do not pay for it
+        ([10] * 50 + [1000] + [10] * 50, 10, 2000),
+        ([2, 3] * 20, 3, 120),
+    ],
+)
+def test_a_schedule_takes_every_interval_in_few_steps_and_keeps_few_states(rows, block, most):
+    times = np.append(0, np.cumsum(rows)) * 0.1
+    schedule = Schedule.through(times, 0.1)
+    assert schedule.block == block
+    assert len(schedule.steps) <= most
+    reached = np.append(0, np.cumsum(schedule.steps.reshape(-1, block).sum(axis=1)))
+    np.testing.assert_allclose(reached if schedule.ends is None else reached[schedule.ends], times, atol=1e-9)
+    taken = schedule.steps[schedule.steps > 0]
+    assert len(taken) == sum(rows)
+    np.testing.assert_allclose(taken, 0.1)
+
+
+def test_a_long_gap_is_stepped_through_to_the_same_states(model):
+    times = 0.1 * np.array([0, 1, 2, 32, 33])
+    forecast = model.predict(X0, times=times, paths=2)
+    even = model.predict(X0, duration=3.3, paths=2)
+    np.testing.assert_allclose(forecast.paths, even.paths[:, [0, 1, 2, 32, 33]], rtol=1e-8)
+    np.testing.assert_allclose(forecast.best, even.best[[0, 1, 2, 32, 33]], rtol=1e-8)
 
 
 def test_another_step_or_method_is_announced_and_adaptive_steps_agree_with_tiny_ones(model):

@@ -106,19 +106,29 @@ class Forecast:
 
 
 class Schedule(NamedTuple):
-    """How the integrator goes from row to row: `per_row` steps each, padded with steps of length 0."""
+    """How the integrator goes from row to row: in blocks of so many steps, the last of a row padded with steps of 0."""
 
     steps: np.ndarray | Float[Array, " n"]
-    per_row: int
+    block: int
+    ends: np.ndarray | None = None  # which of the states after 0, 1, ... blocks are rows; None: all
 
     @classmethod
     def through(cls, times: np.ndarray, step: float) -> "Schedule":
-        """Equal steps within each interval, longer than `step` by at most `STEP_SLACK` of it: clocks jitter."""
+        """Equal steps within each interval, as near to `step` as can be, longer by at most `STEP_SLACK`: clocks jitter.
+
+        The block is chosen so that there are few steps and few states to keep, also where one interval is much longer
+        than the others.
+        """
         intervals = np.diff(times)
-        counts = np.maximum(np.ceil(intervals / step / (1 + STEP_SLACK) - 1e-6), 1).astype(int)
-        per_row = int(counts.max())
-        steps = np.where(np.arange(per_row) < counts[:, None], (intervals / counts)[:, None], 0.0)
-        return cls(steps.reshape(-1), per_row)
+        fewest = np.ceil(intervals / step / (1 + STEP_SLACK) - 1e-6)
+        counts = np.maximum(np.maximum(np.round(intervals / step), fewest), 1).astype(int)
+        block = min(np.unique(counts).tolist(), key=lambda size: (size + 1) * int(np.sum(-(-counts // size))))
+        blocks = -(-counts // block)
+        first = np.repeat(np.cumsum(blocks) - blocks, blocks)  # of the row to which a block belongs
+        done = (np.arange(blocks.sum()) - first)[:, None] * block + np.arange(block)
+        taken = done < np.repeat(counts, blocks)[:, None]
+        steps = np.where(taken, np.repeat(intervals / counts, blocks)[:, None], 0.0)
+        return cls(steps.reshape(-1), block, None if (blocks == 1).all() else np.append(0, np.cumsum(blocks)))
 
 
 class Rolled(NamedTuple):
@@ -172,9 +182,10 @@ def _roll_paths(posterior, best, drawn, features, trained, ahead, lead, times, s
 
 
 def _fixed(integrator: Integrator, field: Field, x0: State, schedule: Schedule) -> Rolled:
-    path = rollout(integrator, field, x0, jnp.asarray(schedule.steps), schedule.per_row)
+    path = rollout(integrator, field, x0, jnp.asarray(schedule.steps), schedule.block)
     ok = path.converged.all() & jnp.isfinite(path.states).all()
-    return Rolled(path.states, ok, path.residual.max(initial=0.0))
+    states = path.states if schedule.ends is None else path.states[jnp.asarray(schedule.ends)]
+    return Rolled(states, ok, path.residual.max(initial=0.0))
 
 
 def _adaptive(field: Field, x0: State, times: Float[Array, " n"]) -> Rolled:
