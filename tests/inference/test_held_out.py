@@ -52,6 +52,27 @@ def test_an_error_that_swings_for_ever_is_hardly_more_than_one_look():
     assert independent_looks(np.stack([many, np.where(t % 2 == 0, many, np.nan)], axis=1)) <= 200  # missing: no looks
 
 
+def test_rows_that_no_path_reaches_fail_and_the_others_are_judged(model, states, monkeypatch):
+    predict = sgpd.inference.Model.predict
+
+    def only_near(self, *arguments, times, **more):
+        if times[-1] - times[0] > 2.0:
+            raise sgpd.NumericalFailure(sgpd.Outcome.NOT_FINITE)
+        return predict(self, *arguments, times=times, **more)
+
+    monkeypatch.setattr(sgpd.inference.Model, "predict", only_near)
+    held = judge_held_out(model, later(states), paths=32, seed=3)
+    assert (held.data.rows, held.beyond) == (15, 35)
+    assert held.checked_to == pytest.approx(1.5)
+    assert [check.id for check in held.checks] == ["held_out_reach", "held_out_error", "coverage"]
+    assert held.checks[0].verdict == "FAIL"
+    assert "no path reaches 35 of 50" in held.checks[0].sentence
+    assert len(held.pit[0]) == 15
+    monkeypatch.setattr("sgpd.inference.held_out.SHORTER", (1.0, 0.9))
+    with pytest.raises(sgpd.NumericalFailure):
+        judge_held_out(model, later(states), paths=32, seed=3)
+
+
 def test_the_end_of_a_run_is_forecast_on_from_its_fitted_part(model, states):
     held = judge_held_out(model, later(states), paths=32, seed=3)
     forecast = model.predict(times=np.r_[TIMES[99], TIMES[100:]], paths=32, seed=3)

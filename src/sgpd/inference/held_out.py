@@ -4,6 +4,7 @@ Errors along a rollout are correlated: 300 rows may be five independent looks at
 is judged by the number of looks, not of rows.
 """
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,12 +14,13 @@ from sgpd.checks import Check
 from sgpd.data import Run, Trajectories
 from sgpd.inference.forecast import Forecast
 from sgpd.inference.model import Model
-from sgpd.outcome import BadInput
+from sgpd.outcome import BadInput, NumericalFailure
 
 LEVEL = 0.95
 ENOUGH_LOOKS = 20
 WINDOW = 5
 UNSURE = 0.01  # probability by which bands that are right may be called wrong
+SHORTER = (1.0, 0.3, 0.1, 0.03)  # shares of the held-out rows, tried in turn where no path gets through them
 POOR, USELESS = 0.5, 1.0  # error, in standard deviations of the recording: at 1 its mean forecasts as well
 
 
@@ -26,12 +28,13 @@ POOR, USELESS = 0.5, 1.0  # error, in standard deviations of the recording: at 1
 class HeldOut:
     """One forecast for each run with rows that were held out, and how it did."""
 
-    data: Trajectories  # the rows that the fit did not see
+    data: Trajectories  # the rows that the fit did not see, as far as any path gets
     forecasts: tuple[Forecast, ...]  # row 0 is where the forecast starts: the last fitted row, or a new run's first
     leads: tuple[np.ndarray, ...]  # (n,), time from there to each row of the run in `data`
     pit: tuple[np.ndarray, ...]  # (n, d), predictive probability below the recorded value; NaN where there is none
     looks: float  # independent ones
     error: np.ndarray  # (d,), rms error of the best estimate, in standard deviations of the recording
+    beyond: int = 0  # rows that no path reaches
 
     def coverage(self, level: float = LEVEL) -> float:
         """The share of recorded values inside the band of this level, observation noise included."""
@@ -45,25 +48,40 @@ class HeldOut:
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """The error and the coverage, judged."""
-        return (_judged_error(self), _judged_coverage(self))
+        """The error and the coverage, judged; and the reach, where there are rows that no path reaches."""
+        lost = (_judged_reach(self),) if self.beyond else ()
+        return (*lost, _judged_error(self), _judged_coverage(self))
 
 
 def judge_held_out(model: Model, held: Trajectories, paths: int = 64, seed: int = 0) -> HeldOut:
     """Forecast the rows that were held out and compare.
 
     The end of a fitted run is forecast from its fitted part. A run that the fit does not know is forecast from its
-    first complete row, which is as uncertain as the noise.
+    first complete row, which is as uncertain as the noise. Where all paths fail on the way, fewer rows are forecast.
     """
     if held.names != model.names:
         raise BadInput(
             f"The channels are {', '.join(held.names)}, those of the model {', '.join(model.names)}",
             "give the model's channels in its order",
         )
-    judged = [_judged(model, name, run, paths, seed) for name, run in zip(held.run_names, held.runs, strict=True)]
-    forecasts, leads, pit, z, away = zip(*judged, strict=True)
+    judged = [_reached(model, name, run, paths, seed) for name, run in zip(held.run_names, held.runs, strict=True)]
+    runs, forecasts, leads, pit, z, away = zip(*judged, strict=True)
     error = np.sqrt(np.nanmean(np.concatenate(away) ** 2, axis=0)) / np.asarray(model.facts["spread"])
-    return HeldOut(held, forecasts, leads, pit, float(sum(map(independent_looks, z))), error)
+    seen = dataclasses.replace(held, runs=runs)
+    return HeldOut(seen, forecasts, leads, pit, float(sum(map(independent_looks, z))), error, held.rows - seen.rows)
+
+
+def _reached(model: Model, name: str, run: Run, paths: int, seed: int):
+    """A run, or its beginning where no path gets further, with its judgement."""
+    for share in SHORTER:
+        rows = max(round(share * len(run)), 2)
+        part = Run(run.times[:rows], run.states[:rows])
+        try:
+            return part, *_judged(model, name, part, paths, seed)
+        except NumericalFailure:
+            if share == SHORTER[-1]:
+                raise
+    raise AssertionError("unreachable")
 
 
 def _judged(model: Model, name: str, run: Run, paths: int, seed: int):
@@ -109,6 +127,15 @@ def _looks(z: np.ndarray) -> float:
     lags = np.arange(1, n)
     tau = np.maximum(1 + 2 * np.cumsum(correlation**2 - (1 - lags / n) / n), 1.0)
     return float(n / tau[np.append(np.flatnonzero(lags >= WINDOW * tau), n - 2)[0]])
+
+
+def _judged_reach(held: HeldOut) -> Check:
+    rows = held.data.rows + held.beyond
+    sentence = f"Forecasts fail before the end of the held-out rows: no path reaches {held.beyond:,} of {rows:,}."
+    remedy = "Do not forecast further; use a structure that keeps rollouts bounded, or a shorter step."
+    return Check(
+        "held_out_reach", "held-out rows that no path reaches", held.beyond / rows, 0.0, "FAIL", sentence, remedy
+    )
 
 
 def _judged_error(held: HeldOut) -> Check:
