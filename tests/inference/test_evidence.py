@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal
 
 from sgpd import integrators, structures, systems
 from sgpd.data import Trajectories, windows
-from sgpd.inference.evidence import SETTLED, WIDTH, Hyper, objective, solution, tune
+from sgpd.inference.evidence import SETTLED, WIDTH, Hyper, objective, tune
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.linear import Recording, Shooting, moved
 from sgpd.inference.problem import smoothed_rows
@@ -30,8 +30,8 @@ def test_the_gradient_of_the_objective_equals_finite_differences_in_every_parame
     found, start = linearise(posterior, integrator, recording, at, NOISE), Hyper.unchanged(posterior, NOISE)
     flat, _ = elsewhere(start)
     value = lambda x: objective(x, start, posterior, recording, at, found)
-    differences = [(value(flat + e)[0] - value(flat - e)[0]) / 2e-4 for e in 1e-4 * jnp.eye(flat.size)]
-    np.testing.assert_allclose(value(flat)[1], differences, rtol=1e-6, atol=1e-5)
+    differences = [(value(flat + e).minus - value(flat - e).minus) / 2e-4 for e in 1e-4 * jnp.eye(flat.size)]
+    np.testing.assert_allclose(value(flat).gradient, differences, rtol=1e-6, atol=1e-5)
 
 
 @pytest.mark.parametrize(("method", "every"), [("stormer-verlet", 6), ("implicit-midpoint", 100)])
@@ -44,7 +44,8 @@ def test_the_mode_and_the_objective_under_changed_kernels_are_those_of_the_full_
     model = dense(posterior, integrator, recording, at, noise, changed)
     expected, _ = model.solution()
 
-    solved = solution(hyper, posterior, recording, at, found)
+    judged = objective(flat, start, posterior, recording, at, found)
+    solved = judged.solution
     np.testing.assert_allclose(solved.u, expected[: at.u.size], rtol=1e-6, atol=1e-7)
     starts = eqx.filter_jit(moved)(recording, at, solved, noise).starts[np.asarray(at.free(recording))]
     np.testing.assert_allclose(starts.reshape(-1), expected[at.u.size :], rtol=1e-6, atol=1e-7)
@@ -52,8 +53,9 @@ def test_the_mode_and_the_objective_under_changed_kernels_are_those_of_the_full_
     widths = [WIDTH["lengthscale"]] * (flat.size - len(changed.groups) - 2)
     widths += [WIDTH["variance"]] * len(changed.groups) + [WIDTH["noise"]] * 2
     prior = np.sum(((flat - ravel_pytree(start)[0]) / np.array(widths)) ** 2) / 2
-    minus = prior - multivariate_normal(*model.marginal()).logpdf(model.data)
-    np.testing.assert_allclose(objective(flat, start, posterior, recording, at, found)[0], minus, rtol=1e-8)
+    evidence = multivariate_normal(*model.marginal()).logpdf(model.data)
+    np.testing.assert_allclose(judged.log_evidence, evidence, rtol=1e-8)
+    np.testing.assert_allclose(judged.minus, prior - evidence, rtol=1e-8)
 
 
 def noisy_pendulum():

@@ -88,10 +88,30 @@ def test_a_schedule_takes_every_interval_in_few_steps_and_keeps_few_states(rows,
     assert schedule.block == block
     assert len(schedule.steps) <= most
     reached = np.append(0, np.cumsum(schedule.steps.reshape(-1, block).sum(axis=1)))
-    np.testing.assert_allclose(reached if schedule.ends is None else reached[schedule.ends], times, atol=1e-9)
+    np.testing.assert_allclose(reached[schedule.ends], times, atol=1e-9)
     taken = schedule.steps[schedule.steps > 0]
     assert len(taken) == sum(rows)
     np.testing.assert_allclose(taken, 0.1)
+
+
+@pytest.mark.parametrize("rows", [[1] * 5, [3] * 70, [1, 200, 1]])
+@pytest.mark.parametrize("lead", [0, 1, 7])
+def test_steps_before_and_after_a_schedule_change_nothing_but_where_its_rows_are(rows, lead):
+    schedule = Schedule.through(np.append(0, np.cumsum(rows)) * 0.1, 0.1)
+    longer = schedule.after(np.full(lead, 0.5)).rounded()
+    reached = lambda s: np.append(0, np.cumsum(s.steps.reshape(-1, s.block).sum(axis=1)))[s.ends]
+    np.testing.assert_allclose(reached(longer), 0.5 * lead + reached(schedule), atol=1e-9)
+    blocks = len(longer.steps) // longer.block
+    assert blocks >= 64
+    assert blocks == 1 << (blocks - 1).bit_length()
+
+
+def test_the_best_rollout_is_that_of_the_best_estimate(model):
+    field, integrator = model.mean(), model.integrator
+    forecast, x = model.predict(X0, duration=1.0, paths=3), jnp.asarray(X0)
+    for row in forecast.best[1:]:
+        x, _ = integrator.step(field, x, model.step)
+        np.testing.assert_allclose(row, x, rtol=1e-9, atol=1e-12)
 
 
 def test_a_long_gap_is_stepped_through_to_the_same_states(model):

@@ -55,14 +55,14 @@ def optimum(posterior, recording):
 
 def test_draws_have_the_mean_and_covariance_of_the_exact_posterior(case):
     posterior, recording, mean, covariance = case
-    noise, at, equations, _ = optimum(posterior, recording)
+    noise, at, _, _ = optimum(posterior, recording)
     np.testing.assert_allclose(at.u, mean[:4], rtol=1e-6)  # inducing values have a nugget of 1e-8
     np.testing.assert_allclose(at.starts[4:, 0, 0], mean[4:], rtol=1e-6)
 
     features = sample_features(np.random.default_rng(1), posterior, 4, "quasi", DRAWS)
     fresh = Fresh.of(np.random.default_rng(2), DRAWS, recording, at)
     same = Priors(jnp.broadcast_to(jnp.eye(4), (DRAWS, 4, 4)), jnp.broadcast_to(noise, (DRAWS, 1)))
-    draws, usable = randomise_then_optimise(posterior, EULER, recording, at, equations, same, features, fresh)
+    draws, usable = randomise_then_optimise(posterior, EULER, recording, at, same, features, fresh)
     assert usable.all()
     np.testing.assert_array_equal(draws.starts[:, :4], np.broadcast_to(recording.states[:4, 0], (DRAWS, 4, 1)))
 
@@ -80,7 +80,7 @@ def assert_drawn_from(draws, mean, covariance):
 def test_draws_with_kernels_and_noise_of_their_own_are_from_the_posteriors_that_these_have(case):
     """Half of the draws with one prior u = B w and one noise, half with others: two closed formulas."""
     posterior, recording, _, _ = case
-    _, at, equations, _ = optimum(posterior, recording)
+    _, at, _, _ = optimum(posterior, recording)
     _, _, root, change = one_step_problem()
     bases = [np.tril(np.random.default_rng(k).normal(size=(4, 4))) + 2 * np.eye(4) for k in range(2)]
     noises = [0.5 * NOISE, 2 * NOISE]
@@ -88,7 +88,7 @@ def test_draws_with_kernels_and_noise_of_their_own_are_from_the_posteriors_that_
     fresh = Fresh.of(np.random.default_rng(2), DRAWS, recording, at)
     priors = Priors(half(bases), half(noises)[:, None])
     features = sample_features(np.random.default_rng(1), posterior, 4, "quasi", DRAWS)
-    draws, usable = randomise_then_optimise(posterior, EULER, recording, at, equations, priors, features, fresh)
+    draws, usable = randomise_then_optimise(posterior, EULER, recording, at, priors, features, fresh)
     assert usable.all()
     for k, (basis, noise) in enumerate(zip(bases, noises, strict=True)):
         covariance, right = np.zeros((6, 6)), np.zeros(6)

@@ -96,7 +96,7 @@ def tune(
     values, box = [_value(hyper, start, original, recording, at, found)], BOX
     for _ in range(ROUNDS):
         proposal = _maximised(hyper, start, original, recording, at, found, box, known_noise)
-        there = _refitted(proposal, hyper, original, integrator, recording, at, found)
+        there = _refitted(proposal, hyper, start, original, integrator, recording, at, found)
         value = _value(proposal, start, original, recording, *there)
         if not value > values[-1] - SETTLED:  # worse, or not a number: the linear model was not to be trusted so far
             box /= 4
@@ -110,11 +110,13 @@ def tune(
     return Tuned(hyper, at, found, tuple(values), settled=False)
 
 
-@eqx.filter_jit
-def solution(hyper: Hyper, original: FieldPosterior, recording: Recording, at, found: Linearised) -> Solution:
-    """The best unknowns of the linear model with these kernels and this noise."""
-    noise, j = jnp.exp(hyper.noise), response(found.along, hyper.kernels(original))
-    return solve(regression(recording, at, found.along, j, noise), (noise / recording.reach) ** 2, at.u)
+class Judged(NamedTuple):
+    """The linear model under some kernels and noise."""
+
+    minus: Scalar  # minus the log evidence and the log prior
+    gradient: Float[Array, " h"]  # by the logarithms
+    log_evidence: Scalar
+    solution: Solution  # its best unknowns
 
 
 @eqx.filter_jit
@@ -125,17 +127,20 @@ def objective(
     recording: Recording,
     at: Shooting,
     found: Linearised,
-) -> tuple[Scalar, Float[Array, " h"]]:
-    """Minus the log evidence and the log prior at these logarithms, and the gradient."""
+) -> Judged:
+    """How good these logarithms are, around the best rollout."""
     centre, unravel = ravel_pytree(start)
     width, _ = ravel_pytree(start.width)
 
     def minus(flat):
         hyper = unravel(flat)
-        solved = solution(hyper, original, recording, at, found)
-        return jnp.sum(((flat - centre) / width) ** 2) / 2 - log_evidence(recording, solved, jnp.exp(hyper.noise))
+        noise, j = jnp.exp(hyper.noise), response(found.along, hyper.kernels(original))
+        solved = solve(regression(recording, at, found.along, j, noise), (noise / recording.reach) ** 2, at.u)
+        evidence = log_evidence(recording, solved, noise)
+        return jnp.sum(((flat - centre) / width) ** 2) / 2 - evidence, (evidence, solved)
 
-    return jax.value_and_grad(minus)(flat)
+    (value, rest), gradient = jax.value_and_grad(minus, has_aux=True)(flat)
+    return Judged(value, gradient, *rest)
 
 
 @eqx.filter_jit
@@ -150,7 +155,7 @@ def rewhitening(hyper: Hyper, seen_by: Hyper, original: FieldPosterior) -> Float
 
 
 def _value(hyper: Hyper, start: Hyper, original, recording, at, found) -> float:
-    return -float(objective(ravel_pytree(hyper)[0], start, original, recording, at, found)[0])
+    return -float(objective(ravel_pytree(hyper)[0], start, original, recording, at, found).minus)
 
 
 def _maximised(hyper: Hyper, start: Hyper, original, recording, at, found, box: float, known_noise: bool) -> Hyper:
@@ -163,19 +168,21 @@ def _maximised(hyper: Hyper, start: Hyper, original, recording, at, found, box: 
         moves[-hyper.noise.shape[0] :] = 0.0
 
     def evaluate(x):
-        value, gradient = objective(jnp.asarray(x), start, original, recording, at, found)
-        value = float(value)
-        return (value, np.asarray(gradient)) if np.isfinite(value) else (1e10, np.zeros_like(x))
+        judged = objective(jnp.asarray(x), start, original, recording, at, found)
+        value = float(judged.minus)
+        return (value, np.asarray(judged.gradient)) if np.isfinite(value) else (1e10, np.zeros_like(x))
 
     bounds = list(zip(flat - moves, flat + moves, strict=True))
     best = minimize(evaluate, flat, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 15})
     return unravel(jnp.asarray(best.x))
 
 
-def _refitted(proposal: Hyper, hyper: Hyper, original, integrator, recording, at, found) -> tuple[Shooting, Linearised]:
+def _refitted(
+    proposal: Hyper, hyper: Hyper, start: Hyper, original, integrator, recording, at, found
+) -> tuple[Shooting, Linearised]:
     """The best field under new kernels, from the linear model's guess, or from the same values if that leads astray."""
     changed, noise = proposal.kernels(original), jnp.exp(proposal.noise)
-    by_model, by_values = _guesses(proposal, hyper, original, recording, at, found)
+    by_model, by_values = _guesses(proposal, hyper, start, original, recording, at, found)
     refitted = descend(changed, integrator, recording, noise, by_model, TIGHT, 1e-3)
     if refitted[1].cost < 2 * found.cost:
         return refitted
@@ -185,7 +192,7 @@ def _refitted(proposal: Hyper, hyper: Hyper, original, integrator, recording, at
 _moved = eqx.filter_jit(moved)
 
 
-def _guesses(proposal: Hyper, hyper: Hyper, original, recording, at, found) -> tuple[Shooting, Shooting]:
-    solved = solution(proposal, original, recording, at, found)
+def _guesses(proposal: Hyper, hyper: Hyper, start: Hyper, original, recording, at, found) -> tuple[Shooting, Shooting]:
+    solved = objective(ravel_pytree(proposal)[0], start, original, recording, at, found).solution
     same = rewhitening(hyper, proposal, original) @ at.u
     return _moved(recording, at, solved, jnp.exp(proposal.noise)), eqx.tree_at(lambda s: s.u, at, same)

@@ -9,13 +9,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
 from sgpd.arrays import State
 from sgpd.fields import Field
 from sgpd.inference.intervals import interval_of
-from sgpd.inference.joint import Unknowns
+from sgpd.inference.joint import Drawn, Unknowns
 from sgpd.inference.posterior import Features, FieldPosterior
 from sgpd.inference.tabulating import to_dataframe, to_html, to_xarray
 from sgpd.integrators import Integrator, adaptive_rollout, rollout
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 AT_ONCE = 8  # paths that are rolled out side by side: enough to fill the vector units, little enough for the cache
+LENGTHS = 64, 1024  # blocks of steps: shorter and longer forecasts are not rounded to powers of two
 STEP_SLACK = 0.1  # a step may differ from the trained one by this share before it is worth a word
 
 
@@ -108,9 +109,9 @@ class Forecast:
 class Schedule(NamedTuple):
     """How the integrator goes from row to row: in blocks of so many steps, the last of a row padded with steps of 0."""
 
-    steps: np.ndarray | Float[Array, " n"]
+    steps: np.ndarray
     block: int
-    ends: np.ndarray | None = None  # which of the states after 0, 1, ... blocks are rows; None: all
+    ends: np.ndarray  # which of the states after 0, 1, ... blocks are rows
 
     @classmethod
     def through(cls, times: np.ndarray, step: float) -> "Schedule":
@@ -128,69 +129,106 @@ class Schedule(NamedTuple):
         done = (np.arange(blocks.sum()) - first)[:, None] * block + np.arange(block)
         taken = done < np.repeat(counts, blocks)[:, None]
         steps = np.where(taken, np.repeat(intervals / counts, blocks)[:, None], 0.0)
-        return cls(steps.reshape(-1), block, None if (blocks == 1).all() else np.append(0, np.cumsum(blocks)))
+        return cls(steps.reshape(-1), block, np.append(0, np.cumsum(blocks)))
+
+    def after(self, lead: np.ndarray) -> "Schedule":
+        """The same after further steps, which end where the first row is."""
+        waiting = -len(lead) % self.block
+        steps = np.concatenate([np.zeros(waiting), lead, self.steps])
+        return Schedule(steps, self.block, self.ends + (waiting + len(lead)) // self.block)
+
+    def rounded(self) -> "Schedule":
+        """With steps of 0 at the end, up to one of a few lengths: one compiled program serves many forecasts."""
+        blocks = len(self.steps) // self.block
+        longer = max(LENGTHS[0], 1 << max(blocks - 1, 0).bit_length())
+        if longer > LENGTHS[1]:
+            return self
+        return self._replace(steps=np.pad(self.steps, (0, (longer - blocks) * self.block)))
 
 
 class Rolled(NamedTuple):
-    """One rollout or a stack of them: states, whether they are usable, the worst stage residual."""
+    """A stack of rollouts: states, whether they are usable, the worst stage residual."""
 
-    states: Float[Array, "*paths n d"]
-    ok: Bool[Array, "*paths"]
-    residual: Float[Array, "*paths"]
+    states: np.ndarray  # (paths, n, d)
+    ok: np.ndarray  # (paths,)
+    residual: np.ndarray
 
     @classmethod
     def joined(cls, parts: "list[Rolled]") -> "Rolled":
         """One after the other in time."""
         states, ok, residual = zip(*parts, strict=True)
-        return cls(jnp.concatenate(states, axis=-2), jnp.stack(ok).all(axis=0), jnp.stack(residual).max(axis=0))
+        return cls(np.concatenate(states, axis=1), np.all(ok, axis=0), np.max(residual, axis=0))
 
 
 def roll_paths(
     posterior: FieldPosterior,
-    best: Unknowns,
-    drawn: Unknowns,
-    features: Features,
+    drawn: Drawn,
     trained: Integrator,
     ahead: Integrator | None,
-    lead: Float[Array, " k"],
+    lead: np.ndarray,
     times: np.ndarray,
     schedule: Schedule,
-) -> tuple[Rolled, Rolled]:
-    """The best estimate's rollout, and one for each draw (whitened values and a start); `ahead=None`: adaptive steps.
+) -> Rolled:
+    """A rollout for each draw (whitened values, features and a start); `ahead=None`: adaptive steps.
 
     From the start there are `lead` steps to the row at which the forecast begins, stepped as the field was trained.
     """
-    return _roll_paths(posterior, best, drawn, features, trained, ahead, lead, jnp.asarray(times), schedule)
+    if ahead is trained:
+        return _roll(posterior, drawn, trained, schedule.after(lead))
+    led = _roll(posterior, drawn, trained, Schedule(np.zeros(0), 1, np.zeros(1, int)).after(lead))
+    onwards = Drawn(Unknowns(drawn.unknowns.u, jnp.asarray(led.states[:, -1])), drawn.features)
+    rolled = (
+        _roll_adaptively(posterior, onwards, times) if ahead is None else _roll(posterior, onwards, ahead, schedule)
+    )
+    return Rolled(rolled.states, led.ok & rolled.ok, np.maximum(led.residual, rolled.residual))
+
+
+def _roll(posterior: FieldPosterior, drawn: Drawn, integrator: Integrator, schedule: Schedule) -> Rolled:
+    steps = jnp.asarray(schedule.rounded().steps)
+    return _cut(drawn, _rolled(posterior, _filled(drawn), integrator, steps, schedule.block), schedule.ends)
+
+
+def _roll_adaptively(posterior: FieldPosterior, drawn: Drawn, times: np.ndarray) -> Rolled:
+    rolled = _rolled_adaptively(posterior, _filled(drawn), jnp.asarray(times))
+    return _cut(drawn, rolled, np.arange(len(times)))
+
+
+def _filled(drawn: Drawn) -> Drawn:
+    """Some draws twice, so that they fill the lanes: another number of paths is seldom another program."""
+    count = len(drawn.unknowns.u)
+    index = np.arange(-(-count // AT_ONCE) * AT_ONCE) % count
+    take = lambda tree: jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[index]), tree)
+    return Drawn(take(drawn.unknowns), Features(drawn.features.frequencies, take(drawn.features.weights)))
+
+
+def _cut(drawn: Drawn, rolled: tuple[Array, Array, Array], rows: np.ndarray) -> Rolled:
+    count = len(drawn.unknowns.u)
+    states, ok, residual = map(np.asarray, rolled)
+    return Rolled(states[:count, rows], ok[:count], residual[:count])
 
 
 @eqx.filter_jit
-def _roll_paths(posterior, best, drawn, features, trained, ahead, lead, times, schedule) -> tuple[Rolled, Rolled]:
-    def roll(field: Field, x0: State) -> Rolled:
-        led = _fixed(trained, field, x0, Schedule(lead, 1))
-        forecast = (
-            _adaptive(field, led.states[-1], times) if ahead is None else _fixed(ahead, field, led.states[-1], schedule)
-        )
-        return Rolled(forecast.states, led.ok & forecast.ok, jnp.maximum(led.residual, forecast.residual))
+def _rolled(posterior, drawn: Drawn, integrator: Integrator, steps: Float[Array, " n"], block: int):
+    def roll(field: Field, x0: State):
+        path = rollout(integrator, field, x0, steps, block)
+        ok = path.converged.all() & jnp.isfinite(path.states).all()
+        return path.states, ok, path.residual.max(initial=0.0)
 
+    return _for_each(posterior, drawn, roll)
+
+
+@eqx.filter_jit
+def _rolled_adaptively(posterior, drawn: Drawn, times: Float[Array, " n"]):
+    return _for_each(posterior, drawn, lambda field, x0: (*adaptive_rollout(field, x0, times), jnp.array(0.0)))
+
+
+def _for_each(posterior: FieldPosterior, drawn: Drawn, roll):
     def one(draw):
         unknowns, weights = draw
-        field = posterior.field(posterior.unravel(unknowns.u), Features(features.frequencies, weights))
+        field = posterior.field(posterior.unravel(unknowns.u), Features(drawn.features.frequencies, weights))
         return roll(field, unknowns.starts)
 
-    paths = jax.lax.map(one, (drawn, features.weights), batch_size=AT_ONCE)
-    return roll(posterior.field(posterior.unravel(best.u)), best.starts), paths
-
-
-def _fixed(integrator: Integrator, field: Field, x0: State, schedule: Schedule) -> Rolled:
-    path = rollout(integrator, field, x0, jnp.asarray(schedule.steps), schedule.block)
-    ok = path.converged.all() & jnp.isfinite(path.states).all()
-    states = path.states if schedule.ends is None else path.states[jnp.asarray(schedule.ends)]
-    return Rolled(states, ok, path.residual.max(initial=0.0))
-
-
-def _adaptive(field: Field, x0: State, times: Float[Array, " n"]) -> Rolled:
-    states, ok = adaptive_rollout(field, x0, times)
-    return Rolled(states, ok, jnp.array(0.0))
+    return jax.lax.map(one, (drawn.unknowns, drawn.features.weights), batch_size=AT_ONCE)
 
 
 def require_usable(ok: np.ndarray, residual: np.ndarray):

@@ -44,7 +44,7 @@ class Unknowns(NamedTuple):
 
     def at(self, piece: int) -> "Unknowns":
         """With the start of one piece only."""
-        return Unknowns(self.u, self.starts[..., piece, :])
+        return Unknowns(self.u, jnp.asarray(np.asarray(self.starts)[..., piece, :]))
 
 
 class Stored(NamedTuple):
@@ -60,6 +60,13 @@ class Drawn(NamedTuple):
 
     unknowns: Unknowns
     features: Features
+
+    def after(self, best: Unknowns) -> "Drawn":
+        """The best estimate first: a draw to which random features add nothing."""
+        stack = lambda first, rest: jnp.asarray(np.concatenate([np.asarray(first)[None], np.asarray(rest)]))
+        frequencies, weights = self.features
+        weights = tuple(stack(np.zeros(each.shape[1:]), each) for each in weights)
+        return Drawn(jax.tree.map(stack, best, self.unknowns), Features(frequencies, weights))
 
 
 class Joint(eqx.Module):
@@ -131,24 +138,25 @@ class Joint(eqx.Module):
         own = np.einsum("wij,swj->swi", start_root, normal(Stream.STARTS, *starts.shape))
         return Unknowns(jnp.asarray(mean + away), jnp.asarray(starts + np.einsum("wip,sp->swi", gain, away) + own))
 
-    def start_covariance(self, piece: int) -> Float[Array, "d d"]:
+    def start_covariance(self, piece: int) -> np.ndarray:
         """Of the start of one piece."""
-        through, own = self.gain[piece] @ self.root, self.start_root[piece]
+        through, own = np.asarray(self.gain)[piece] @ np.asarray(self.root), np.asarray(self.start_root)[piece]
         return through @ through.T + own @ own.T
 
     def expects(self, piece: int, x0: State, level: float = 0.999) -> bool:
         """Whether x0 may be the true start of a piece whose start is uncertain: inside the ellipsoid of this level."""
         from scipy.stats import chi2
 
-        covariance = np.asarray(self.start_covariance(piece))
+        covariance = self.start_covariance(piece)
         if not covariance.any():
             return False
-        away = np.asarray(x0 - self.starts[piece])
+        away = np.asarray(x0) - np.asarray(self.starts)[piece]
         return bool(away @ np.linalg.solve(covariance, away) < chi2.ppf(level, len(away)))
 
     def given(self, piece: int, x0: State, unknowns: Unknowns) -> Unknowns:
         """Best values or draws, moved to what they are once the start of a piece is known (Matheron's rule)."""
-        onto = self.gain[piece] @ self.root @ self.root.T  # covariance of the start with u
-        weights = jnp.linalg.solve(self.start_covariance(piece), onto)
-        starts = unknowns.starts[..., piece, :]
-        return Unknowns(unknowns.u + (jnp.broadcast_to(x0, starts.shape) - starts) @ weights, unknowns.starts)
+        root = np.asarray(self.root)
+        onto = np.asarray(self.gain)[piece] @ root @ root.T  # covariance of the start with u
+        weights = np.linalg.solve(self.start_covariance(piece), onto)
+        away = np.asarray(x0) - np.asarray(unknowns.starts)[..., piece, :]
+        return Unknowns(jnp.asarray(np.asarray(unknowns.u) + away @ weights), unknowns.starts)

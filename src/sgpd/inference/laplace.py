@@ -15,6 +15,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from sgpd.data import Trajectories, Windows, windows
@@ -22,10 +23,10 @@ from sgpd.gp import Kernel, SquaredExponential
 from sgpd.gp.features import Spread
 from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.diagnosis import Diagnosis, diagnose
-from sgpd.inference.evidence import Hyper, Tuned, solution, tune
+from sgpd.inference.evidence import Hyper, Tuned, objective, tune
 from sgpd.inference.initial import gaussians, noise_std
 from sgpd.inference.joint import Joint, Stored, Stream
-from sgpd.inference.linear import Recording, Shooting, log_evidence
+from sgpd.inference.linear import Recording, Shooting
 from sgpd.inference.posterior import FieldPosterior, sample_features
 from sgpd.inference.problem import pinned_starts, smoothed_rows
 from sgpd.inference.sampling import Fresh, randomise_then_optimise, relative_rise
@@ -136,14 +137,14 @@ def _found(
 ):
     """The posterior around the optimum, and facts about it."""
     posterior, noise = tuned.hyper.kernels(guess), tuned.noise
-    solved = solution(tuned.hyper, guess, recording, tuned.at, tuned.found)
-    joint = Joint.laplace(recording, tuned.at, tuned.found.equations, solved, noise)
+    judged = objective(ravel_pytree(tuned.hyper)[0], start, guess, recording, tuned.at, tuned.found)
+    joint = Joint.laplace(recording, tuned.at, tuned.found.equations, judged.solution, noise)
     drawn = joint.draw(seed, TESTED, posterior, settings.features, settings.spread)
     lowest = tuned.found.cost
     rise = np.asarray(relative_rise(posterior, integrator, recording, tuned.at, noise, joint, drawn, lowest))
     from scipy.stats import chi2  # slow to import
 
-    unknowns = joint.mean.size + int((~recording.pinned).sum()) * noise.size
+    unknowns = joint.mean.size + int((~np.asarray(recording.pinned)).sum()) * noise.size
     expected = chi2.ppf(0.9, unknowns) / unknowns
     gaussian, failed = bool(np.quantile(rise, 0.9) < SLACK * expected), 0
     unsure = uncertainty(guess, start, recording, tuned, settings.noise is not None)
@@ -155,19 +156,19 @@ def _found(
             integrator,
             recording,
             tuned.at,
-            tuned.found.equations,
             drawn_priors(rng, guess, tuned.hyper, unsure.covariance, count),
             sample_features(Stream.FEATURES.of(seed), posterior, settings.features, settings.spread, count),
             Fresh.of(rng, count, recording, tuned.at),
         )
-        failed = int((~ok).sum())
+        failed = int((~np.asarray(ok)).sum())
         if failed < settings.stored / 2:
             joint = dataclasses.replace(joint, stored=Stored(draws, ok, jnp.asarray(seed)))
-    values = gaussians(posterior.whitened, np.asarray(joint.mean), np.asarray(joint.root @ joint.root.T))
+    root = np.asarray(joint.root)
+    values = gaussians(posterior.whitened, np.asarray(joint.mean), root @ root.T)
     facts = {
-        "log_evidence": float(log_evidence(recording, solved, noise)),
+        "log_evidence": float(judged.log_evidence),
         "parameters": joint.mean.size,
-        "effective_parameters": float(joint.mean.size - np.trace(np.linalg.inv(np.asarray(solved.precision)))),
+        "effective_parameters": float(joint.mean.size - np.trace(np.linalg.inv(np.asarray(judged.solution.precision)))),
         "settled": tuned.settled,
         "gaussian": gaussian,
         "cost_of_draws": float(np.quantile(rise, 0.9) / expected),

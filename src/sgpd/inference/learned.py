@@ -4,20 +4,19 @@ import math
 from dataclasses import dataclass
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from sgpd.arrays import State
-from sgpd.fields import Field
+from sgpd.fields import Field, linearise
 from sgpd.inference.model import Model
 
 NEWTON_STEPS = 30
 RESTS = 1e-8  # speed at an equilibrium, as a share of the size of the motion's speeds
 SWINGS = 0.5  # |Re λ| / |Im λ| of what still swings
-PATHS = 32
+PATHS = 64  # as many as a report draws, so that they are made by one compiled program
 AGREE = 0.9  # share of drawn fields that must have the equilibrium too
+PLACES = ("center", "low", "high")  # of the recording, among the facts of a model
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,51 +47,44 @@ def learned(model: Model, seed: int = 0) -> Learned | None:
     """
     if model.posterior.structure.traits(model.dimension).invariant is not None:
         return None
-    centre, low, high = (jnp.asarray(model.facts[name]) for name in ("center", "low", "high"))
-    best = _rest(model.mean(), centre, low, high)
-    drawn = _rests(model.draws(PATHS, seed), centre, low, high)
-    found = np.asarray(drawn.found)
-    if not bool(best.found) or found.mean() < AGREE:
+    x, found, period = _rests(model.estimates(PATHS, seed), *(np.asarray(model.facts[k]) for k in PLACES))
+    if not found[0] or found[1:].mean() < AGREE:
         return None
-    periods = np.asarray(drawn.period)[found]
-    swings = np.isfinite(float(best.period)) and np.isfinite(periods).mean() >= AGREE
+    periods = period[1:][found[1:]]
+    swings = np.isfinite(period[0]) and np.isfinite(periods).mean() >= AGREE
     return Learned(
         model.names,
         model.units,
-        np.asarray(best.x),
-        np.asarray(drawn.x)[found].std(axis=0, ddof=1),
-        float(best.period) if swings else float("nan"),
+        x[0],
+        x[1:][found[1:]].std(axis=0, ddof=1),
+        float(period[0]) if swings else float("nan"),
         float(np.nanstd(periods, ddof=1)) if swings else float("nan"),
     )
 
 
-class _Rest(eqx.Module):
-    x: State
-    found: Array
-    period: Array
+def _rests(fields: Field, centre: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Of each field of a stack: where it rests by Newton's method from the centre, whether it does, its period."""
+    at = lambda x: tuple(map(np.asarray, _linearised(fields, jnp.asarray(x))))
+    x = np.tile(centre, (PATHS + 1, 1))
+    for _ in range(NEWTON_STEPS):
+        value, jacobian = map(np.nan_to_num, at(x))  # what runs away is not found
+        x = x - np.einsum("fij,fj->fi", np.linalg.pinv(jacobian), value)
+    speed = lambda x: np.linalg.norm(at(x)[0], axis=1)
+    size = np.hypot(*(speed(np.broadcast_to(end, x.shape)) for end in (low, high)))
+    found = (speed(x) <= RESTS * size) & ((x >= low) & (x <= high)).all(axis=1)
+    return x, found, np.array([_longest_period(each) for each in np.nan_to_num(at(x)[1])])
 
 
 @eqx.filter_jit
-def _rest(field: Field, centre: State, low: State, high: State) -> _Rest:
-    """Newton's method for f(x) = 0 from the middle of the recording."""
-    newton = lambda _, x: x - jnp.linalg.solve(jax.jacfwd(field)(x), field(x))
-    x = jax.lax.fori_loop(0, NEWTON_STEPS, newton, centre)
-    size = jnp.sqrt(jnp.sum(field(high) ** 2) + jnp.sum(field(low) ** 2))
-    found = (jnp.linalg.norm(field(x)) <= RESTS * size) & jnp.all((x >= low) & (x <= high))
-    return _Rest(x, found, _longest_period(jax.jacfwd(field)(x)))
+def _linearised(fields: Field, x: Float[Array, "fields d"]) -> tuple[Array, Array]:
+    return eqx.filter_vmap(linearise)(fields, x)
 
 
-@eqx.filter_jit
-def _rests(fields: Field, centre: State, low: State, high: State) -> _Rest:
-    return eqx.filter_vmap(_rest, in_axes=(eqx.if_array(0), None, None, None))(fields, centre, low, high)
-
-
-def _longest_period(jacobian: Float[Array, "d d"]) -> Array:
+def _longest_period(jacobian: Float[np.ndarray, "d d"]) -> float:
     """2π / Im λ of the slowest eigenvalue that swings more than it grows or decays."""
-    values = jnp.linalg.eigvals(jnp.where(jnp.isfinite(jacobian), jacobian, 0.0))
-    swings = (values.imag > 0) & (jnp.abs(values.real) < SWINGS * values.imag)
-    slowest = jnp.min(jnp.where(swings, values.imag, jnp.inf))
-    return jnp.where(jnp.isfinite(slowest), 2 * jnp.pi / slowest, jnp.nan)
+    values = np.linalg.eigvals(jacobian)
+    swings = values.imag[(values.imag > 0) & (np.abs(values.real) < SWINGS * values.imag)]
+    return 2 * np.pi / swings.min() if len(swings) else np.nan
 
 
 def plus_minus(value: float, std: float) -> str:

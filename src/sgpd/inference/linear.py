@@ -75,21 +75,27 @@ class Tangent(NamedTuple):
 
 
 class Regression(NamedTuple):
-    """Normal equations of the linear model, for u and for each start v in units of the noise."""
+    """Normal equations of the linear model, for u and for each of m starts v in units of the noise."""
 
     square: Scalar
     matrix: Float[Array, "p p"]
     right: Float[Array, " p"]
-    local_matrix: Float[Array, "r n d d"]
-    local_right: Float[Array, "r n d"]
-    coupling: Float[Array, "r n p d"]
+    local_matrix: Float[Array, "r m d d"]
+    local_right: Float[Array, "r m d"]
+    coupling: Float[Array, "r m p d"]
+
+    @classmethod
+    def empty(cls, pieces: int, d: int, p: int) -> "Regression":
+        """Of pieces that start once, before anything is known."""
+        shapes = ((), (p, p), (p,), (pieces, 1, d, d), (pieces, 1, d), (pieces, 1, p, d))
+        return cls(*map(jnp.zeros, shapes))
 
 
 class Solution(NamedTuple):
     """The best u and v of a `Regression`, and what is left over."""
 
     u: Float[Array, " p"]
-    v: Float[Array, "r n d"]
+    v: Float[Array, "r m d"]
     precision: Float[Array, "p p"]  # of u, with the starts integrated out
     cost: Scalar  # squares of residuals and prior
     log_determinant: Scalar  # of the precision of u and all v, against the prior's
@@ -180,18 +186,23 @@ def cost(
 
 
 def regression(
-    recording: Recording, at: Shooting, along: Tangent, j: Float[Array, "r n d p"], noise: Float[Array, " d"]
+    recording: Recording,
+    at: Shooting,
+    along: Tangent,
+    j: Float[Array, "r n d p"],
+    noise: Float[Array, " d"],
+    starts: int | None = None,
 ) -> Regression:
-    """The normal equations of the linear model with this noise."""
+    """The normal equations of the linear model with this noise; `starts`: at most so many a piece, any by default."""
     weight = jnp.where(recording.observed, 1 / noise[None, None, :], 0.0)
     target = weight * (recording.states - along.rows + along.explained)
     by_u = weight[:, :, :, None] * j
     by_v = weight[:, :, :, None] * along.by_start * noise[None, None, None, :]
-    piece = jnp.cumsum(at.restart, axis=1) - 1
+    piece, most = jnp.cumsum(at.restart, axis=1) - 1, starts or at.restart.shape[1]
 
     def gather(values):
         """Sums over the rows of each piece between restarts."""
-        return jax.vmap(lambda v, index: jax.ops.segment_sum(v, index, num_segments=piece.shape[1]))(values, piece)
+        return jax.vmap(lambda v, index: jax.ops.segment_sum(v, index, num_segments=most))(values, piece)
 
     # The prior of a start, seen from where it is: v ~ N((centre - s*)/σ, (reach/σ)²).
     free = at.free(recording)[:, :, None]

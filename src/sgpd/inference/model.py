@@ -15,7 +15,7 @@ from sgpd.checks import Check, CheckReport, Claim, judge, measure, preserved, re
 from sgpd.fields import Field
 from sgpd.gp.features import Spread
 from sgpd.inference.forecast import STEP_SLACK, Forecast, Rolled, Schedule, require_usable, roll_paths
-from sgpd.inference.joint import Joint, Stream, Unknowns
+from sgpd.inference.joint import Drawn, Joint, Stream, Unknowns
 from sgpd.inference.pieces import Pieces
 from sgpd.inference.posterior import Features, FieldPosterior
 from sgpd.integrators import Integrator
@@ -62,15 +62,19 @@ class Model:
 
     def draw(self, seed: int = 0) -> Field:
         """One field from the posterior: a function to call, the same one however often."""
-        return jax.tree.map(lambda leaf: leaf[0], self.draws(1, seed))
+        return _taken(self.draws(1, seed), 0)
 
     def draws(self, paths: int, seed: int = 0) -> Field:
         """Several fields, stacked along a leading axis: those behind the paths of `predict` with the same arguments.
 
         Call them under `equinox.filter_vmap`. A forecast from a start that the fit had to guess conditions them on it.
         """
-        drawn, features = self._drawn(seed, paths)
-        return _fields(self.posterior, drawn.u, features)
+        return _taken(self.estimates(paths, seed), slice(1, None))
+
+    def estimates(self, paths: int, seed: int = 0) -> Field:
+        """The best estimate of the field, and after it so many draws: one stack, as that of `draws`."""
+        drawn = self._drawn(seed, paths).after(self.joint.best)
+        return _fields(self.posterior, drawn.unknowns.u, drawn.features)
 
     def predict(
         self,
@@ -110,18 +114,9 @@ class Model:
         ahead = self._ahead(integrator, schedule)
         if self.joint.stored is not None and paths > int(self.joint.stored.usable.sum()):
             _warn_repeated(paths, int(self.joint.stored.usable.sum()))
-        rolled = roll_paths(
-            self.posterior,
-            best.at(piece),
-            drawn.at(piece),
-            features,
-            self.integrator,
-            ahead,
-            jnp.asarray(lead),
-            at,
-            schedule,
-        )
-        return self._forecast(at, *rolled, None if x0 is not None else run)
+        both = Drawn(drawn.at(piece), features).after(best.at(piece))
+        rolled = roll_paths(self.posterior, both, self.integrator, ahead, lead, at, schedule)
+        return self._forecast(at, rolled, None if x0 is not None else run)
 
     def smooth(self, *, run: int = -1, paths: int = 64, seed: int = 0) -> Forecast:
         """The recording as the model sees it: the states of one run, with bands, consistent with the structure."""
@@ -129,30 +124,19 @@ class Model:
         index = self.pieces.of_run(run)
         times, parts = [], []
         for piece in map(int, index):
-            rows = self.pieces.length(piece)
-            schedule = Schedule(self.pieces.steps[piece].reshape(-1), self.pieces.steps.shape[2])
-            rolled = roll_paths(
-                self.posterior,
-                self.joint.best.at(piece),
-                drawn.at(piece),
-                features,
-                self.integrator,
-                self.integrator,
-                jnp.zeros(0),
-                self.pieces.times[piece],
-                schedule,
-            )
-            times.append(self.pieces.times[piece, :rows])
-            parts.append([Rolled(each.states[..., :rows, :], each.ok, each.residual) for each in rolled])
-        best, along = (Rolled.joined([part[k] for part in parts]) for k in range(2))
-        return self._forecast(np.concatenate(times), best, along, run)
+            at = self.pieces.times[piece, : self.pieces.length(piece)]
+            schedule = Schedule(self.pieces.steps[piece].reshape(-1), self.pieces.steps.shape[2], np.arange(len(at)))
+            both = Drawn(drawn.at(piece), features).after(self.joint.best.at(piece))
+            times.append(at)
+            parts.append(roll_paths(self.posterior, both, self.integrator, self.integrator, np.zeros(0), at, schedule))
+        return self._forecast(np.concatenate(times), Rolled.joined(parts), run)
 
-    def _forecast(self, times: np.ndarray, best: Rolled, drawn: Rolled, run: int | None) -> Forecast:
-        ok, residual = np.asarray(drawn.ok), np.asarray(drawn.residual)
+    def _forecast(self, times: np.ndarray, rolled: Rolled, run: int | None) -> Forecast:
+        """The first rollout is that of the best estimate."""
+        best, states, ok, residual = rolled.states[0], rolled.states[1:], rolled.ok[1:], rolled.residual[1:]
         require_usable(ok, residual)
         name = None if run is None or len(self.run_names) == 1 else self.run_names[np.unique(self.pieces.run)[run]]
-        states, estimate = np.asarray(drawn.states), np.asarray(best.states)
-        return Forecast(times, states, estimate, ok, residual, self.names, self.units, name)
+        return Forecast(times, states, best, ok, residual, self.names, self.units, name)
 
     def check(self, duration: float | None = None, *, paths: int = CHECK_PATHS, seed: int = 0) -> CheckReport:
         """Measure every claim of this structure and integrator on drawn fields, from the starts of the recorded runs.
@@ -162,7 +146,7 @@ class Model:
         steps = 400 if duration is None else max(round(duration / self.step), 1)
         drawn, features = self._drawn(seed, paths)
         first = np.array([self.pieces.of_run(run)[0] for run in range(len(np.unique(self.pieces.run)))])
-        starts = drawn.starts[np.arange(paths), first[np.arange(paths) % len(first)]]
+        starts = jnp.asarray(np.asarray(drawn.starts)[np.arange(paths), first[np.arange(paths) % len(first)]])
         found = _measured(self.posterior, self.integrator, self.step, steps, drawn.u, features, starts)
         return judge(found, self.preserves, self.integrator.implicit)
 
@@ -176,7 +160,7 @@ class Model:
         pair = f"{self.posterior.structure.name} + {self.integrator.name}"
         return f"Model({pair}, state ({', '.join(self.names)}), step {self.step:g})"
 
-    def _drawn(self, seed: int, paths: int) -> tuple[Unknowns, Features]:
+    def _drawn(self, seed: int, paths: int) -> Drawn:
         """Everything random about a number of drawn fields and their starts."""
         return self.joint.draw(seed, paths, self.posterior, self.features, self.spread)
 
@@ -194,7 +178,7 @@ class Model:
             if self.joint.expects(int(piece), state):
                 best, drawn = (self.joint.given(int(piece), state, each) for each in (best, drawn))
                 break
-        pin = lambda each: Unknowns(each.u, jnp.broadcast_to(state, each.starts.shape))
+        pin = lambda each: Unknowns(each.u, jnp.asarray(np.broadcast_to(state, each.starts.shape)))
         return pin(best), pin(drawn), 0
 
     def _state(self, given: ArrayLike, name: str) -> State:
@@ -261,6 +245,11 @@ def _warn_repeated(paths: int, stored: int):
         SgpdWarning,
         stacklevel=3,
     )
+
+
+def _taken(fields: Field, index: int | slice) -> Field:
+    """Some of a stack, by NumPy: nothing to compile."""
+    return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[index]) if eqx.is_array(leaf) else leaf, fields)
 
 
 @eqx.filter_jit

@@ -90,7 +90,6 @@ def randomise_then_optimise(
     integrator: Integrator,
     recording: Recording,
     at: Shooting,
-    equations: Regression,
     priors: Priors,
     features: Features,
     fresh: Fresh,
@@ -98,7 +97,7 @@ def randomise_then_optimise(
     """A draw of the posterior for each set of features, and which are usable: the cost is finite, the search has ended.
 
     Features are functions between the inducing points that the data say little about; the inducing values adapt to
-    them. `equations` are those at the optimum; only their shape matters.
+    them. Every piece starts once.
     """
 
     def one(draw):
@@ -122,7 +121,8 @@ def randomise_then_optimise(
             lowest = jnp.where(better, price, search.cost)
             return _Search(candidate, place, equations, lowest, damping, fall, search.count + 1)
 
-        nothing = jax.tree.map(jnp.zeros_like, equations)
+        pieces, d = centre.shape
+        nothing = Regression.empty(pieces, d, at.u.size)
         infinite = jnp.array(jnp.inf)
         start = _Search(here, here, nothing, infinite, jnp.array(5e-2), infinite, jnp.array(0))
         unfinished = lambda search: (search.count < ITERATIONS) & ~(search.fall < SETTLED)
@@ -135,6 +135,6 @@ def randomise_then_optimise(
 
 def _linearised(posterior, integrator, recording: Recording, at: Shooting, noise, features: Features, pull, basis):
     along, j = tangent(posterior, integrator, recording, eqx.tree_at(lambda a: a.u, at, basis @ at.u), features)
-    equations = regression(recording, at, along, j @ basis, noise)
+    equations = regression(recording, at, along, j @ basis, noise, starts=1)
     equations = equations._replace(square=equations.square + pull @ pull, right=equations.right + pull)
     return equations, cost(recording, at, along.rows, noise, pull)

@@ -12,7 +12,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Float
 
-from sgpd.inference.evidence import Hyper, Tuned, objective, rewhitening, solution
+from sgpd.inference.evidence import Hyper, Tuned, objective, rewhitening
 from sgpd.inference.linear import Recording
 from sgpd.inference.posterior import FieldPosterior
 from sgpd.inference.sampling import Priors
@@ -30,15 +30,18 @@ class Uncertainty(NamedTuple):
 def uncertainty(
     original: FieldPosterior, start: Hyper, recording: Recording, tuned: Tuned, known_noise: bool = False
 ) -> Uncertainty:
-    """By central differences of the gradient and of the solution, which are compiled already."""
+    """By central differences of the gradient and of the solution, in a program that is compiled already."""
     flat, unravel = ravel_pytree(tuned.hyper)
     free = np.arange(flat.size - (tuned.hyper.noise.size if known_noise else 0))
     rest = (original, recording, tuned.at, tuned.found)
     gradients, moved_values = [], []
     for index in free:
-        there, back = (flat.at[index].add(step) for step in (DIFFERENCE, -DIFFERENCE))
-        gradients.append([np.asarray(objective(x, start, *rest)[1])[free] for x in (there, back)])
-        moved_values.append([_values(unravel(x), tuned.hyper, *rest) for x in (there, back)])
+        near = [np.asarray(flat) + step * (np.arange(flat.size) == index) for step in (DIFFERENCE, -DIFFERENCE)]
+        judged = [objective(jnp.asarray(x), start, *rest) for x in near]
+        gradients.append([np.asarray(each.gradient)[free] for each in judged])
+        # The best u under those kernels, whitened by the kernels at the optimum: the inducing values stay the same.
+        bases = [np.asarray(rewhitening(unravel(jnp.asarray(x)), tuned.hyper, original)) for x in near]
+        moved_values.append([basis @ np.asarray(each.solution.u) for basis, each in zip(bases, judged, strict=True)])
     slope = lambda pairs: np.array([(a - b) / (2 * DIFFERENCE) for a, b in pairs])
     hessian = slope(gradients)
     width = np.asarray(ravel_pytree(start.width)[0])[free]
@@ -48,11 +51,6 @@ def uncertainty(
     return Uncertainty(root @ root.T, slope(moved_values).T)
 
 
-def _values(hyper: Hyper, seen_by: Hyper, original, recording, at, found) -> np.ndarray:
-    """The best u under some kernels, whitened by others: the inducing values stay the same."""
-    return np.asarray(rewhitening(hyper, seen_by, original) @ solution(hyper, original, recording, at, found).u)
-
-
 def drawn_priors(
     rng: np.random.Generator, original: FieldPosterior, tuned: Hyper, covariance: Float[np.ndarray, "h h"], draws: int
 ) -> Priors:
@@ -60,6 +58,6 @@ def drawn_priors(
     flat, unravel = ravel_pytree(tuned)
     away = rng.multivariate_normal(np.zeros(len(covariance)), covariance, size=draws, method="eigh")
     away = np.pad(away, ((0, 0), (0, flat.size - len(covariance))))  # noise that is known stays
-    hypers = [unravel(flat + jnp.asarray(each)) for each in away]
-    bases = [rewhitening(hyper, tuned, original) for hyper in hypers]
-    return Priors(jnp.stack(bases), jnp.exp(jnp.stack([hyper.noise for hyper in hypers])))
+    hypers = [unravel(jnp.asarray(np.asarray(flat) + each)) for each in away]
+    bases = np.stack([rewhitening(hyper, tuned, original) for hyper in hypers])
+    return Priors(jnp.asarray(bases), jnp.asarray(np.exp([np.asarray(hyper.noise) for hyper in hypers])))

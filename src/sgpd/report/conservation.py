@@ -87,7 +87,7 @@ def _chosen(material: Material, view: View, most: int) -> tuple[Field, np.ndarra
     """Drawn fields with the paths that belong to them, and the paths' times."""
     ok = np.flatnonzero(view.ahead.ok)[:most]
     rows = thinned(len(view.ahead.times))
-    take = lambda leaf: leaf[ok] if eqx.is_array(leaf) else leaf
+    take = lambda leaf: jnp.asarray(np.asarray(leaf)[ok]) if eqx.is_array(leaf) else leaf
     return jax.tree.map(take, material.drawn), view.ahead.paths[ok][:, rows], view.ahead.times[rows]
 
 
