@@ -1,5 +1,7 @@
 """The sign test against motions whose sign is known: right order positive, swapped order negative, nothing else."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -117,5 +119,7 @@ def test_the_sign_is_said_in_words():
     right, swapped = one(T, P, Q)
     assert str(right) == "dq/dt follows p, correlation +0.999"
     assert str(swapped) == "dp/dt runs against q, correlation -0.999"
+    named = dataclasses.replace(right, momentum="dq")
+    assert str(named) == "the slope of q follows dq, correlation +0.999"
     weak = one(T[:30], *RNG.normal(size=(2, 30)))[0]
     assert str(weak).endswith("too weak to tell")

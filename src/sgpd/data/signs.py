@@ -44,6 +44,8 @@ class Sign:
 
     def __str__(self) -> str:
         rate, value = f"d{self.position}/dt", f"correlation {_shown(self.correlation)}"
+        if self.momentum.startswith(f"d{self.position}"):  # not "dq/dt follows dq"
+            rate = f"the slope of {self.position}"
         if np.isnan(self.correlation):
             return f"too few rows to test that {rate} follows {self.momentum}"
         if self.clear:
