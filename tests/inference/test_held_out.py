@@ -134,3 +134,8 @@ def test_a_measured_start_has_its_spread_and_no_hold_on_the_field(model):
 def test_the_uncertainty_of_a_start_needs_the_start(model):
     with pytest.raises(ValueError, match="give x0 too"):
         model.predict(x0_std=[0.1, 0.1], duration=1.0)
+
+
+def test_one_look_is_said_in_the_singular():
+    assert "about 1 independent look;" in judged(1.0, 100, 1.2).sentence
+    assert "about 3 independent looks;" in judged(1.0, 100, 3.0).sentence

@@ -155,7 +155,7 @@ def _judged_coverage(held: HeldOut) -> Check:
     if looks < ENOUGH_LOOKS:
         sentence = (
             f"The {LEVEL:.0%} band held {share:.0%} of the held-out values, but those are only about {looks} "
-            f"independent looks; {ENOUGH_LOOKS} are needed to judge it."
+            f"independent look{'s' * (looks != 1)}; {ENOUGH_LOOKS} are needed to judge it."
         )
         return Check("coverage", title, share, None, "NOT MEASURED", sentence, "Hold out more, or record more runs.")
     low, high = binom.ppf([UNSURE / 2, 1 - UNSURE / 2], looks, LEVEL) / looks
