@@ -65,7 +65,8 @@ def main():
         with lines.open("a") as file:
             file.write(json.dumps(row) + "\n")
         print(json.dumps({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()}), flush=True)
-    text = f"Seeds {options.seeds}, sgpd {sgpd.__version__}.\n\n" + table([r for r in rows if r["seed"] in seeds])
+    rows = [row for row in rows if row["seed"] in seeds]
+    text = f"Seeds {options.seeds}, sgpd {sgpd.__version__}.\n\n{table(rows)}\n{paired(rows)}"
     (options.out / "table.md").write_text(text)
     print(text)
 
@@ -152,6 +153,22 @@ def table(rows: list[dict]) -> str:
             if own and f"{prefix}l2_5" in own[0]:
                 out.append(_line(fit, "latent, then given" if prefix else x0, own, prefix))
     return "\n".join(out) + "\n"
+
+
+def paired(rows: list[dict]) -> str:
+    """L2 of 5 draws: other methods less the default fit on the same recordings, so that what the noise does cancels."""
+    errors = {
+        (row["fit"], row["seed"]): row["l2_5"] for row in rows if row["x0"] == "known" and row["l2_5"] is not None
+    }
+    out = []
+    for other in dict.fromkeys(fit for fit, _ in errors if fit not in FITS):
+        for fit in (name for name in FITS if FITS[name][0] == other.split(",")[0]):
+            seeds = [seed for name, seed in errors if name == fit and (other, seed) in errors]
+            if seeds:
+                differences = np.array([errors[other, seed] - errors[fit, seed] for seed in seeds])
+                out.append(f"| {other} | {fit} | {len(seeds)} | {_mean(differences, 3)} |")
+    header = ["| other | default fit | seeds | L2 5 draws, other less default |", "|---|---|---|---|"]
+    return "\n".join([*header, *out]) + "\n" if out else ""
 
 
 def _line(fit: str, x0: str, rows: list[dict], prefix: str) -> str:
