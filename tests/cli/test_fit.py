@@ -165,6 +165,12 @@ def test_options_of_the_structure_reach_it(here, sgpd_here, quick):
     assert RunFolder.open("air").model().posterior.structure.form == "components"
 
 
+def test_inducing_points_are_as_many_as_asked_for(here, sgpd_here, quick):
+    assert sgpd_here("fit", "air.csv", *quick, "--inducing", "7", "--out", "air").code == 0
+    model = sgpd.load("air/model.safetensors")
+    assert all(group.inducing.shape[1] == 7 for group in model.posterior.groups)
+
+
 def test_two_files_are_two_runs(here, sgpd_here, quick):
     shutil.copy(here / "air.csv", here / "second.csv")
     assert sgpd_here("fit", "air.csv", "second.csv", *quick, "--x0-known", "--out", "both").code == 0

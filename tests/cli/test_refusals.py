@@ -144,6 +144,7 @@ FLAGS = {
     "holdout of nothing": ("fit", "good.csv", *FIT, "--holdout", "0"),
     "holdout in words": ("fit", "good.csv", *FIT, "--holdout", "some"),
     "a negative seed": ("fit", "good.csv", *FIT, "--seed", "-1"),
+    "no inducing points": ("fit", "good.csv", *FIT, "--inducing", "0"),
     "a seed that is no number": ("fit", "good.csv", *FIT, "--seed", "one"),
     "out is a file": ("fit", "good.csv", "-s", "separable", "--out", "file"),
     "out is below a file": ("fit", "good.csv", "-s", "separable", "--out", "file/run"),

@@ -99,6 +99,10 @@ def fit(
             rich_help_panel=MODEL,
         ),
     ] = None,
+    inducing: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Inducing points of a latent; default: by dimension.", rich_help_panel=MODEL),
+    ] = None,
     x0_known: Annotated[
         bool, typer.Option("--x0-known", help="The first row of each run is exact.", rich_help_panel=MODEL)
     ] = False,
@@ -142,6 +146,7 @@ def fit(
         options=option,
         integrator=integrator,
         inference=inference,
+        inducing=inducing,
         x0="known" if x0_known else None,
         holdout=holdout,
         seed=seed,

@@ -5,7 +5,7 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +111,7 @@ def _model(folder: "RunFolder", settings: dict[str, Any], fitted, talk: Talk) ->
             make_structure(settings),
             settings["integrator"],
             x0=settings["x0"],
-            inference=settings["inference"],
+            inference=_engine(settings),
             seed=settings["seed"],
             progress=progress,
             checkpoint=folder.checkpoint,
@@ -120,6 +120,13 @@ def _model(folder: "RunFolder", settings: dict[str, Any], fitted, talk: Talk) ->
         if not any(check.sentence in sentence for check in model.diagnosis):
             talk.attention(sentence)
     return model
+
+
+def _engine(settings: dict[str, Any]):
+    from sgpd.inference.fit import ENGINES
+
+    engine, points = ENGINES[settings["inference"]](), settings.get("inducing")  # a run of before may not have it
+    return engine if points is None else replace(engine, inducing=points)
 
 
 def _config(prepared: Prepared, settings: dict[str, Any]) -> dict:

@@ -22,6 +22,7 @@ DEFAULTS: dict[str, Any] = {
     "options": {},
     "integrator": "auto",
     "inference": "laplace",
+    "inducing": None,
     "x0": "latent",
     "holdout": None,
     "seed": 0,
@@ -49,6 +50,8 @@ def given_settings(**texts) -> dict[str, Any]:
         raise BadInput(f"--decimal {given['decimal']}: this is no decimal mark", "give `--decimal ,`, or leave it out")
     if given.get("seed", 0) < 0:
         raise BadInput(f"--seed {given['seed']}: a seed is not negative", "give 0, 1, 2, ...")
+    if given.get("inducing", 1) < 1:
+        raise BadInput(f"--inducing {given['inducing']}: a latent needs a point", "give a number such as 100")
     return given
 
 

@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 from sgpd.arrays import Scalar
 
 Point = Float[Array, " k"]
+Squares = Float[Array, "*pairs"]  # of distances
 
 
 class Kernel(eqx.Module):
@@ -42,12 +43,12 @@ class Kernel(eqx.Module):
 
     @staticmethod
     @abstractmethod
-    def profile(s: Scalar) -> Scalar:
+    def profile(s: Squares) -> Squares:
         """φ(s)."""
 
     @staticmethod
     @abstractmethod
-    def slope(s: Scalar) -> Scalar:
+    def slope(s: Squares) -> Squares:
         """φ'(s)."""
 
     @property
@@ -63,9 +64,15 @@ class Kernel(eqx.Module):
     def __call__(self, x: Point, y: Point) -> Scalar:
         return self.variance * _radial(type(self), self._distance(x, y))
 
-    def gradient(self, x: Point, y: Point) -> Point:
-        """∂k(x, y)/∂x = 2 σ² φ'(s) (x - y) / l²."""
-        return 2 * self.variance * self.slope(self._distance(x, y)) * (x - y) / self.lengthscale**2
+    def row(self, x: Point, ys: Float[Array, "m k"]) -> Float[Array, " m"]:
+        """k(x, y) for every y."""
+        away = (x[None, :] - ys) / self.lengthscale[None, :]
+        return self.variance * _radial(type(self), jnp.sum(away**2, axis=1))
+
+    def gradient(self, x: Point, ys: Float[Array, "m k"], weights: Float[Array, " m"]) -> Point:
+        """∇ₓ Σⱼ wⱼ k(x, yⱼ) = 2 σ² Σⱼ wⱼ φ'(sⱼ) (x - yⱼ) / l²."""
+        away = (x[None, :] - ys) / self.lengthscale[None, :]
+        return (2 * self.variance * weights * self.slope(jnp.sum(away**2, axis=1))) @ away / self.lengthscale
 
     def matrix(self, xs: Float[Array, "n k"], ys: Float[Array, "m k"]) -> Float[Array, "n m"]:
         """k at all pairs."""
@@ -90,12 +97,12 @@ class SquaredExponential(Kernel):
     tail_normals: ClassVar[int] = 0
 
     @staticmethod
-    def profile(s: Scalar) -> Scalar:
+    def profile(s: Squares) -> Squares:
         """φ(s)."""
         return jnp.exp(-s / 2)
 
     @staticmethod
-    def slope(s: Scalar) -> Scalar:
+    def slope(s: Squares) -> Squares:
         """φ'(s)."""
         return -jnp.exp(-s / 2) / 2
 
@@ -107,13 +114,13 @@ class Matern52(Kernel):
     tail_normals: ClassVar[int] = 5
 
     @staticmethod
-    def profile(s: Scalar) -> Scalar:
+    def profile(s: Squares) -> Squares:
         """φ(s)."""
         r = _root(5 * s)
         return (1 + r + r**2 / 3) * jnp.exp(-r)
 
     @staticmethod
-    def slope(s: Scalar) -> Scalar:
+    def slope(s: Squares) -> Squares:
         """φ'(s)."""
         r = _root(5 * s)
         return -5 / 6 * (1 + r) * jnp.exp(-r)
@@ -126,19 +133,19 @@ class Matern32(Kernel):
     tail_normals: ClassVar[int] = 3
 
     @staticmethod
-    def profile(s: Scalar) -> Scalar:
+    def profile(s: Squares) -> Squares:
         """φ(s)."""
         r = _root(3 * s)
         return (1 + r) * jnp.exp(-r)
 
     @staticmethod
-    def slope(s: Scalar) -> Scalar:
+    def slope(s: Squares) -> Squares:
         """φ'(s)."""
         return -3 / 2 * jnp.exp(-_root(3 * s))
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _radial(kernel: type[Kernel], s: Scalar) -> Scalar:
+def _radial(kernel: type[Kernel], s: Squares) -> Squares:
     return kernel.profile(s)
 
 
@@ -148,7 +155,7 @@ def _radial_jvp(kernel, primals, tangents):
     return kernel.profile(s), kernel.slope(s) * ds
 
 
-def _root(s: Scalar) -> Scalar:
+def _root(s: Squares) -> Squares:
     """√s with derivative 0 at s = 0, where the true one is infinite but always multiplies a zero."""
     positive = s > 0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, s, 1.0)), 0.0)

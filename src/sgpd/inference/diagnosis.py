@@ -19,6 +19,10 @@ ROUGH = 1.5  # noise found, against what the recording's own roughness shows
 TREND = 5.0  # standard errors of a slope of the energy
 SPARSE = 1e-3  # share of the prior's variance that the inducing points leave open where the recording goes
 BLOCKS = 12
+MORE = "`--inducing N`, in Python `inference=Laplace(inducing=N)`"
+MISSING = (  # what to do where even a free field does not fit
+    f"The system may have inputs or states that were not recorded; record more often, or try more points ({MORE})."
+)
 
 
 class Diagnosis(NamedTuple):
@@ -45,10 +49,11 @@ def diagnose(
         f"{facts['parameters']}.",
         _draws(facts),
     ]
+    free = posterior.structure.name == "free"
     checks = (
         _settled(facts),
-        _white(data.names, recording, rows),
-        _noise(data, noise, posterior.structure.name == "free"),
+        _white(data.names, recording, rows, free),
+        _noise(data, noise, free),
         _recorded_energy(data, posterior),
         _inducing(posterior, rows),
     )
@@ -78,7 +83,7 @@ def _settled(facts: dict) -> Check:
     return Check("settled", title, None, None, "ATTENTION", sentence, "Compare with another seed or kernel.")
 
 
-def _white(names: tuple[str, ...], recording: Recording, rows: np.ndarray) -> Check:
+def _white(names: tuple[str, ...], recording: Recording, rows: np.ndarray, free: bool) -> Check:
     """Neighbouring residuals that resemble one another: the rollout misses something that the recording does."""
     title, seen = "correlation of neighbouring residuals", np.asarray(recording.observed)
     left = np.where(seen, np.asarray(recording.states) - rows, 0.0)
@@ -100,11 +105,11 @@ def _white(names: tuple[str, ...], recording: Recording, rows: np.ndarray) -> Ch
         )
         return Check("residuals", title, value, limit, "PASS", sentence)
     sentence = f"Residuals are not white: neighbours correlate, {', '.join(coloured)} (limit {limit:.2f})."
-    remedy = "The structure or the step may not fit this recording; try another structure, or more inducing points."
+    remedy = MISSING if free else "The structure or the step may not fit this recording; try another structure."
     return Check("residuals", title, value, limit, "ATTENTION", sentence, remedy)
 
 
-def _noise(data: Trajectories, noise: np.ndarray, free: bool = False) -> Check:
+def _noise(data: Trajectories, noise: np.ndarray, free: bool) -> Check:
     ratios = noise / noise_std(data)
     title, worst = "noise found over roughness of the recording", float(ratios.max())
     worse = [f"{name} {ratio:.1f} times" for name, ratio in zip(data.names, ratios, strict=True) if ratio > ROUGH]
@@ -114,11 +119,8 @@ def _noise(data: Trajectories, noise: np.ndarray, free: bool = False) -> Check:
         )
         return Check("noise", title, worst, ROUGH, "PASS", sentence)
     sentence = f"The noise found is larger than the roughness of the recording shows ({', '.join(worse)})."
-    remedy = (
-        "The system may have inputs or states that were not recorded; record more often, or try more inducing points."
-        if free
-        else "The structure does not fit the data, or the recording has slow disturbances; compare with 'free'."
-    )
+    unfit = "The structure does not fit the data, or the recording has slow disturbances; compare with 'free'."
+    remedy = MISSING if free else unfit
     return Check("noise", title, worst, ROUGH, "ATTENTION", sentence, remedy)
 
 
@@ -169,7 +171,7 @@ def _inducing(posterior: FieldPosterior, rows: np.ndarray) -> Check:
         sentence = f"Inducing points suffice: they leave {worst:.1e} of the prior variance open (limit {SPARSE:g})."
         return Check("inducing", title, worst, SPARSE, "PASS", sentence)
     sentence = f"Inducing points leave part of the prior variance open where the recording goes: {', '.join(poor)}."
-    remedy = "More of them (Laplace(inducing=...)) may help."
+    remedy = f"More of them may help ({MORE})."
     return Check("inducing", title, worst, SPARSE, "ATTENTION", sentence, remedy)
 
 

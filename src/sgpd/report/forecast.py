@@ -81,7 +81,8 @@ def _panel(material: Material, view: View, k: int) -> Panel:
     if view.fitted is not None:
         marks += _smoothed_marks(view.fitted.smoothed, k, GAP * model.step)
         marks.append(_dots(view.fitted.run, k, "recorded", INK, "circle", 4))
-        rules = (Rule(view.end, "end of recording" if k == shown[0] else ""),)
+        end = "end of recording" if view.held is None else "end of what was fitted"
+        rules = (Rule(view.end, end if k == shown[0] else ""),)
     if view.held is not None:
         marks.append(_dots(view.held, k, "held out", VERMILION, "diamond", 6))
     checked, last = view.end + material.checked_to, float(ahead.times[-1])
