@@ -114,6 +114,12 @@ def test_the_best_rollout_is_that_of_the_best_estimate(model):
         np.testing.assert_allclose(row, x, rtol=1e-9, atol=1e-12)
 
 
+def test_paths_in_several_batches_are_those_of_one(model, monkeypatch):
+    once = model.predict(X0, duration=1.0, paths=20)
+    monkeypatch.setattr("sgpd.inference.forecast.AT_ONCE", 8)
+    np.testing.assert_allclose(model.predict(X0, duration=1.0, paths=20).paths, once.paths, rtol=1e-9)
+
+
 def test_a_long_gap_is_stepped_through_to_the_same_states(model):
     times = 0.1 * np.array([0, 1, 2, 32, 33])
     forecast = model.predict(X0, times=times, paths=2)

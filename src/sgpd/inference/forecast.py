@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-AT_ONCE = 8  # paths that are rolled out side by side: enough to fill the vector units, little enough for the cache
+AT_ONCE, LANES = 72, 8  # paths that are rolled out side by side, at most, and what they are rounded to
 LENGTHS = 64, 1024  # blocks of steps: shorter and longer forecasts are not rounded to powers of two
 STEP_SLACK = 0.1  # a step may differ from the trained one by this share before it is worth a word
 
@@ -185,20 +185,22 @@ def roll_paths(
 
 def _roll(posterior: FieldPosterior, drawn: Drawn, integrator: Integrator, schedule: Schedule) -> Rolled:
     steps = jnp.asarray(schedule.rounded().steps)
-    return _cut(drawn, _rolled(posterior, _filled(drawn), integrator, steps, schedule.block), schedule.ends)
+    return _cut(drawn, _rolled(posterior, *_filled(drawn), integrator, steps, schedule.block), schedule.ends)
 
 
 def _roll_adaptively(posterior: FieldPosterior, drawn: Drawn, times: np.ndarray) -> Rolled:
-    rolled = _rolled_adaptively(posterior, _filled(drawn), jnp.asarray(times))
+    rolled = _rolled_adaptively(posterior, *_filled(drawn), jnp.asarray(times))
     return _cut(drawn, rolled, np.arange(len(times)))
 
 
-def _filled(drawn: Drawn) -> Drawn:
-    """Some draws twice, so that they fill the lanes: another number of paths is seldom another program."""
+def _filled(drawn: Drawn) -> tuple[Drawn, int]:
+    """Some draws twice, so that batches of one size hold all (another number of paths is seldom another program)."""
     count = len(drawn.unknowns.u)
-    index = np.arange(-(-count // AT_ONCE) * AT_ONCE) % count
+    batches = -(-count // AT_ONCE)
+    size = -(-count // (batches * LANES)) * LANES
+    index = np.arange(batches * size) % count
     take = lambda tree: jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[index]), tree)
-    return Drawn(take(drawn.unknowns), Features(drawn.features.frequencies, take(drawn.features.weights)))
+    return Drawn(take(drawn.unknowns), Features(drawn.features.frequencies, take(drawn.features.weights))), size
 
 
 def _cut(drawn: Drawn, rolled: tuple[Array, Array, Array], rows: np.ndarray) -> Rolled:
@@ -208,27 +210,28 @@ def _cut(drawn: Drawn, rolled: tuple[Array, Array, Array], rows: np.ndarray) -> 
 
 
 @eqx.filter_jit
-def _rolled(posterior, drawn: Drawn, integrator: Integrator, steps: Float[Array, " n"], block: int):
+def _rolled(posterior, drawn: Drawn, at_once: int, integrator: Integrator, steps: Float[Array, " n"], block: int):
     def roll(field: Field, x0: State):
         path = rollout(integrator, field, x0, steps, block)
         ok = path.converged.all() & jnp.isfinite(path.states).all()
         return path.states, ok, path.residual.max(initial=0.0)
 
-    return _for_each(posterior, drawn, roll)
+    return _for_each(posterior, drawn, at_once, roll)
 
 
 @eqx.filter_jit
-def _rolled_adaptively(posterior, drawn: Drawn, times: Float[Array, " n"]):
-    return _for_each(posterior, drawn, lambda field, x0: (*adaptive_rollout(field, x0, times), jnp.array(0.0)))
+def _rolled_adaptively(posterior, drawn: Drawn, at_once: int, times: Float[Array, " n"]):
+    roll = lambda field, x0: (*adaptive_rollout(field, x0, times), jnp.array(0.0))
+    return _for_each(posterior, drawn, at_once, roll)
 
 
-def _for_each(posterior: FieldPosterior, drawn: Drawn, roll):
+def _for_each(posterior: FieldPosterior, drawn: Drawn, at_once: int, roll):
     def one(draw):
         unknowns, weights = draw
         field = posterior.field(posterior.unravel(unknowns.u), Features(drawn.features.frequencies, weights))
         return roll(field, unknowns.starts)
 
-    return jax.lax.map(one, (drawn.unknowns, drawn.features.weights), batch_size=AT_ONCE)
+    return jax.lax.map(one, (drawn.unknowns, drawn.features.weights), batch_size=at_once)
 
 
 def require_usable(ok: np.ndarray, residual: np.ndarray):
