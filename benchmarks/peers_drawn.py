@@ -1,0 +1,155 @@
+"""Drawn fields of the non-separable system, in sgpd and, with the same numbers, in PyTorch."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import torch
+from jaxtyping import Array, Float
+from torch import Tensor
+
+import sgpd
+from sgpd.fields import Field
+from sgpd.inference import FieldPosterior
+from sgpd.inference.forecast import AT_ONCE as AT_ONCE  # paths that a forecast rolls out side by side
+from sgpd.inference.initial import initial_posterior
+from sgpd.inference.posterior import Features, sample_frequencies, sample_normals
+from sgpd.integrators import Integrator, rollout
+from sgpd.paper.truths import record, solve
+from sgpd.structures import Hamiltonian, Separable, Structure
+
+torch.set_default_dtype(torch.float64)
+FEATURES = 256
+BATCH, LENGTH = 32, 100  # windows and steps behind a gradient
+H = 0.1
+
+Paths = Float[Array, "paths n d"]
+
+
+class Weights(NamedTuple):
+    """What differs from one drawn H to the next, one row a path."""
+
+    cosine: Float[Array, "*paths 1 s"]
+    sine: Float[Array, "*paths 1 s"]
+    update: Float[Array, "*paths 1 m"]
+
+
+class Drawn(NamedTuple):
+    """Fields (-H_q, H_p) with frequencies, kernel and inducing inputs in common, and where to start each."""
+
+    base: Field
+    weights: Weights
+    starts: Float[Array, "paths d"]
+
+    def field(self, weights: Weights) -> Field:
+        """One of the fields."""
+        return eqx.tree_at(_weights_of, self.base, tuple(weights))
+
+    def first(self, count: int) -> "Drawn":
+        """Some of the fields."""
+        return Drawn(self.base, jax.tree.map(lambda leaf: leaf[:count], self.weights), self.starts[:count])
+
+
+def _weights_of(field) -> tuple:
+    paths = field.hamiltonian.paths
+    return paths.cosine_weights, paths.sine_weights, paths.update
+
+
+def drawn_fields(count: int) -> Drawn:
+    """Fields from sgpd's first guess of the non-separable system, each with its own start near the recorded one."""
+    posterior, x0 = _guess("non-separable", Hamiltonian())
+    fields = _draws(posterior, count)
+    base = jax.tree.map(lambda leaf: leaf[0], fields)
+    starts = x0 + 0.02 * np.random.default_rng(0).normal(size=(count, len(x0)))
+    return Drawn(base, Weights(*_weights_of(fields)), jnp.asarray(starts))
+
+
+class Pendulums(NamedTuple):
+    """Draws of separable fields (-V'(q), T'(p)) of the pendulum, which every method can step: posterior and noise."""
+
+    posterior: FieldPosterior
+    frequencies: tuple[Array, ...]
+    normals: tuple[Array, ...]
+    weights: tuple[Array, ...]
+    x0: Float[Array, " d"]
+
+    @classmethod
+    def draw(cls, count: int) -> "Pendulums":
+        """So many."""
+        posterior, x0 = _guess("pendulum", Separable())
+        frequencies = sample_frequencies(jr.key(0), posterior, FEATURES, "quasi")
+        return cls(posterior, frequencies, *sample_normals(jr.key(1), posterior, FEATURES, (count,)), jnp.asarray(x0))
+
+    def states(self, method: Integrator, normals, weights) -> Float[Array, "n d"]:
+        """Draw one field and roll it out."""
+        field = self.posterior.draw(normals, Features(self.frequencies, weights))
+        return rollout(method, field, self.x0, jnp.full(LENGTH, H)).states
+
+
+@cache
+def _guess(name: str, structure: Structure) -> tuple[FieldPosterior, np.ndarray]:
+    system = sgpd.systems.get(name)
+    _, truth = solve(system, "exact")
+    return initial_posterior(structure, record(system, truth, seed=0)), system.x0
+
+
+def _draws(posterior: FieldPosterior, count: int) -> Field:
+    frequencies = sample_frequencies(jr.key(0), posterior, FEATURES, "quasi")
+    normals, weights = sample_normals(jr.key(1), posterior, FEATURES, (count,))
+    return jax.vmap(lambda n, w: posterior.draw(n, Features(frequencies, w)))(normals, weights)
+
+
+def our_rollouts(drawn: Drawn, method: Integrator) -> Callable[[], Paths]:
+    """sgpd's rollouts, as a forecast makes them: compiled, some paths at once."""
+    steps = jnp.full(LENGTH, H)
+
+    @jax.jit
+    def run(weights: Weights, starts):
+        one = lambda each: rollout(method, drawn.field(each[0]), each[1], steps).states
+        return jax.lax.map(one, (weights, starts), batch_size=AT_ONCE)
+
+    return lambda: run(drawn.weights, drawn.starts)
+
+
+def our_gradient(drawn: Drawn, method: Integrator) -> Callable[[], Weights]:
+    """The gradient of Σ|x|² over all rollouts with respect to the weights, all windows at once as in training."""
+    steps = jnp.full(LENGTH, H)
+
+    @jax.jit
+    def run(weights: Weights, starts):
+        one = lambda weights, x0: rollout(method, drawn.field(weights), x0, steps).states
+        return jax.grad(lambda weights: jnp.sum(jax.vmap(one)(weights, starts) ** 2))(weights)
+
+    return lambda: run(drawn.weights, drawn.starts)
+
+
+class TorchField(torch.nn.Module):
+    """The same fields in PyTorch, all paths in one tensor: dx/dt (P, 2) at states (P, 2)."""
+
+    def __init__(self, drawn: Drawn):
+        super().__init__()
+        tensor = lambda array: torch.from_numpy(np.array(array))
+        paths = drawn.base.hamiltonian.paths  # pyright: ignore[reportFunctionMemberAccess]
+        inverse = tensor(1 / paths.kernel.lengthscale[0])
+        self.inverse, self.variance = inverse, tensor(paths.kernel.variance[0])
+        self.inducing = tensor(paths.inducing[0]) * inverse
+        self.frequencies = (tensor(paths.frequencies[0]) * inverse).T.contiguous()  # (2, s)
+        self.cosine, self.sine, self.update = (torch.nn.Parameter(tensor(w[:, 0])) for w in drawn.weights)
+        self.turn = torch.tensor([[0.0, 1.0], [-1.0, 0.0]])  # (H_p, H_q) @ turn = (-H_q, H_p)
+
+    def forward(self, t: Tensor | None, x: Tensor) -> Tensor:
+        """The closed form of the gradient, from one sine and one cosine a feature."""
+        z = x @ self.frequencies
+        prior = (self.sine * torch.cos(z) - self.cosine * torch.sin(z)) @ self.frequencies.T
+        apart = self.inducing - (x * self.inverse)[:, None]
+        kernel = self.variance * torch.exp(-(apart**2).sum(dim=2) / 2) * self.update
+        return (prior + (kernel[:, :, None] * apart).sum(dim=1) * self.inverse) @ self.turn
+
+    def weights(self) -> list[Tensor]:
+        """In the order of `Weights`."""
+        return [self.cosine, self.sine, self.update]

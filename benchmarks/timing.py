@@ -1,0 +1,53 @@
+"""Times measured side by side, for the benchmarks of this folder."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+
+class Timing(NamedTuple):
+    """Seconds of one call (or a ratio of such): the median of the repeats and their quartiles."""
+
+    median: float
+    low: float
+    high: float
+    taken: tuple[float, ...] = ()  # every repeat, in turn
+
+    @classmethod
+    def of(cls, taken) -> "Timing":
+        """The median and quartiles of some repeats."""
+        low, median, high = np.quantile(taken, [0.25, 0.5, 0.75])
+        return cls(float(median), float(low), float(high), tuple(map(float, taken)))
+
+    def __truediv__(self, other: "Timing") -> float:
+        return self.median / other.median
+
+    def over(self, other: "Timing") -> "Timing":
+        """The ratios turn by turn: what slows a machine down for a while slows both halves of a turn."""
+        return Timing.of(np.divide(self.taken, other.taken))
+
+    def times(self, factor: float) -> "Timing":
+        """As many calls in a row."""
+        return Timing.of(factor * np.asarray(self.taken))
+
+
+def side_by_side(jobs: Mapping[str, Callable[[], Any]], repeats: int = 7, warm: bool = True) -> dict[str, Timing]:
+    """Times of several jobs, taken in turns (so that a noisy machine is noisy to all), after a first call of each."""
+    if warm:
+        for job in jobs.values():
+            jax.block_until_ready(job())
+    seconds = {name: [] for name in jobs}
+    for _ in range(repeats):
+        for name, job in jobs.items():
+            seconds[name].append(clocked(job))
+    return {name: Timing.of(taken) for name, taken in seconds.items()}
+
+
+def clocked(job: Callable[[], Any]) -> float:
+    """Seconds of one call, until its arrays are there."""
+    begin = time.perf_counter()
+    jax.block_until_ready(job())
+    return time.perf_counter() - begin
