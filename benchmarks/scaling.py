@@ -2,10 +2,9 @@
 
     python benchmarks/scaling.py [NAME ...] [--repeats 5] [--out build/performance]
 
-Every size is compiled and called once before it is timed. The slope in logarithms is fitted to the upper half of the
-sizes, and of those to the ones that take more than three times as long as the smallest: below, starting programs costs
-more than running them. Where fewer than two are left the verdict says so. Timed is processor time, the least of the
-repeats: other work on the machine changes it little.
+Every size is called once before it is timed. The slope in logarithms is fitted to those of the upper half of the sizes
+that take more than three times as long as the smallest: below, starting programs costs more than running them. Timed is
+processor time, the least of the repeats, which other work changes little.
 """
 
 import argparse
@@ -34,6 +33,7 @@ from sgpd.integrators import Integrator, rollout
 STEP = 0.1
 SLACK = 0.25  # by which a slope may exceed what the mathematics asks
 FLOOR = 3.0
+HEADER = "| quantity | range | ms at the ends | slope | asked | verdict | why |\n|---|---|---|---|---|---|---|"
 
 Job = Callable[[], Any]
 
@@ -149,6 +149,7 @@ def _recordings(rows: int, runs: int) -> sgpd.Trajectories:
     return sgpd.Trajectories.from_arrays([times] * runs, noisy, names=["p", "q"])
 
 
+DIMENSIONS = (2, 4, 8, 12, 16, 20)
 GAUSS = {1: "implicit-midpoint", 2: "gauss-4", 3: "gauss-6"}
 QUANTITIES = (
     Quantity("features", (64, 128, 256, 512, 1024, 2048, 4096), lambda n: rolling(features=n), (1, 1), "one sine each"),
@@ -162,21 +163,21 @@ QUANTITIES = (
     Quantity("inducing points, drawing", (64, 128, 256, 512, 1024), drawing, (2, 3), "n² kernel values, n³ Cholesky"),
     Quantity(
         "dimension, separable",
-        (2, 4, 8, 12, 16, 20),
+        DIMENSIONS,
         lambda d: rolling(dimension=d, inducing=32),
         (0, 1),
         "two latents; sines do not grow, their arguments and gradients do, linearly",
     ),
     Quantity(
         "dimension, free",
-        (2, 4, 8, 12, 16, 20),
+        DIMENSIONS,
         lambda d: rolling("free", "rk4", dimension=d, inducing=32),
         (1, 2),
         "d latents, each with arguments of d terms",
     ),
     Quantity(
         "dimension, hamiltonian",
-        (2, 4, 8, 12, 16, 20),
+        DIMENSIONS,
         lambda d: rolling("hamiltonian", "implicit-midpoint", dimension=d, inducing=32),
         (1, 3),
         "one latent; its Jacobian d² sums, one d³ solve a Newton iteration",
@@ -229,14 +230,9 @@ def fitted_sizes(seconds: Sequence[float]) -> list[int]:
 
 def table(found: Sequence[Grown], around: dict) -> str:
     """Markdown."""
-    load = ", ".join(f"{value:.1f}" for value in around["load"])
-    flags = around["xla_flags"] or "none"
+    load, flags = ", ".join(f"{value:.1f}" for value in around["load"]), around["xla_flags"] or "none"
     lines = ["# How cost grows", "", f"jax {around['jax']}, {around['cores']} cores, load {load}, XLA flags: {flags}."]
-    lines += [
-        "",
-        "| quantity | range | ms at the ends | slope | asked | verdict | why |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    lines += ["", HEADER]
     for g in found:
         asked = f"{g.asked[0]:g}" if g.asked[0] == g.asked[1] else f"{g.asked[0]:g} to {g.asked[1]:g}"
         ends = f"{g.seconds[0] * 1e3:.1f} to {g.seconds[-1] * 1e3:.1f}"

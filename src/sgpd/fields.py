@@ -42,6 +42,11 @@ class Traits:
     invariant: np.ndarray | None = None  # Q with xᵀ Q f(x) = 0, so that xᵀ Q x is constant
 
 
+def taken(stack: Field, index: int | slice | np.ndarray) -> Field:
+    """Some of the fields that are stacked along a leading axis, by NumPy: nothing to compile."""
+    return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[index]) if eqx.is_array(leaf) else leaf, stack)
+
+
 def halves(x: State) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     """The momenta p and positions q of a state x = (p, q)."""
     n, odd = divmod(x.shape[0], 2)

@@ -68,7 +68,7 @@ def test_rows_that_no_path_reaches_fail_and_the_others_are_judged(model, states,
     assert held.checks[0].verdict == "FAIL"
     assert "no path reaches 35 of 50" in held.checks[0].sentence
     assert len(held.pit[0]) == 15
-    monkeypatch.setattr("sgpd.inference.held_out.SHORTER", (1.0, 0.9))
+    monkeypatch.setattr("sgpd.inference.forecast.SHORTER", (1.0, 0.9))
     with pytest.raises(sgpd.NumericalFailure):
         judge_held_out(model, later(states), paths=32, seed=3)
 

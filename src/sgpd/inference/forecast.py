@@ -1,9 +1,10 @@
 """Rollouts of drawn fields, and what they say together."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
     import xarray as xr
 
 AT_ONCE, LANES = 72, 8  # paths that are rolled out side by side, at most, and what they are rounded to
-LENGTHS = 64, 1024  # blocks of steps: shorter and longer forecasts are not rounded to powers of two
+LENGTHS = 64, 1024  # blocks of steps, the least and the most to which a forecast is rounded up
+SHORTER = (1.0, 0.3, 0.1, 0.03)  # shares of a horizon, tried in turn where no path reaches its end
 STEP_SLACK = 0.1  # a step may differ from the trained one by this share before it is worth a word
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,22 +179,24 @@ def roll_paths(
     """
     if ahead is trained:
         return _roll(posterior, drawn, trained, schedule.after(lead))
+    if len(lead) == 0:
+        return _roll_ahead(posterior, drawn, ahead, times, schedule)
     led = _roll(posterior, drawn, trained, Schedule(np.zeros(0), 1, np.zeros(1, int)).after(lead))
     onwards = Drawn(Unknowns(drawn.unknowns.u, jnp.asarray(led.states[:, -1])), drawn.features)
-    rolled = (
-        _roll_adaptively(posterior, onwards, times) if ahead is None else _roll(posterior, onwards, ahead, schedule)
-    )
+    rolled = _roll_ahead(posterior, onwards, ahead, times, schedule)
     return Rolled(rolled.states, led.ok & rolled.ok, np.maximum(led.residual, rolled.residual))
+
+
+def _roll_ahead(posterior, drawn: Drawn, ahead: Integrator | None, times: np.ndarray, schedule: Schedule) -> Rolled:
+    if ahead is not None:
+        return _roll(posterior, drawn, ahead, schedule)
+    rolled = _rolled_adaptively(posterior, *_filled(drawn), jnp.asarray(times))
+    return _cut(drawn, rolled, np.arange(len(times)))
 
 
 def _roll(posterior: FieldPosterior, drawn: Drawn, integrator: Integrator, schedule: Schedule) -> Rolled:
     steps = jnp.asarray(schedule.rounded().steps)
     return _cut(drawn, _rolled(posterior, *_filled(drawn), integrator, steps, schedule.block), schedule.ends)
-
-
-def _roll_adaptively(posterior: FieldPosterior, drawn: Drawn, times: np.ndarray) -> Rolled:
-    rolled = _rolled_adaptively(posterior, *_filled(drawn), jnp.asarray(times))
-    return _cut(drawn, rolled, np.arange(len(times)))
 
 
 def _filled(drawn: Drawn) -> tuple[Drawn, int]:
@@ -232,6 +238,14 @@ def _for_each(posterior: FieldPosterior, drawn: Drawn, at_once: int, roll):
         return roll(field, unknowns.starts)
 
     return jax.lax.map(one, (drawn.unknowns, drawn.features.weights), batch_size=at_once)
+
+
+def as_far_as_possible(attempt: Callable[[float], Result]) -> Result:
+    """What comes of the largest share of a horizon that some path gets through."""
+    for share in SHORTER[:-1]:
+        with suppress(NumericalFailure):
+            return attempt(share)
+    return attempt(SHORTER[-1])
 
 
 def require_usable(ok: np.ndarray, residual: np.ndarray):

@@ -12,15 +12,14 @@ import numpy as np
 
 from sgpd.checks import Check
 from sgpd.data import Run, Trajectories
-from sgpd.inference.forecast import Forecast
+from sgpd.inference.forecast import Forecast, as_far_as_possible
 from sgpd.inference.model import Model
-from sgpd.outcome import BadInput, NumericalFailure
+from sgpd.outcome import BadInput
 
 LEVEL = 0.95
 ENOUGH_LOOKS = 20
 WINDOW = 5
 UNSURE = 0.01  # probability by which bands that are right may be called wrong
-SHORTER = (1.0, 0.3, 0.1, 0.03)  # shares of the held-out rows, tried in turn where no path gets through them
 POOR, USELESS = 0.5, 1.0  # error, in standard deviations of the recording: at 1 its mean forecasts as well
 
 
@@ -73,15 +72,13 @@ def judge_held_out(model: Model, held: Trajectories, paths: int = 64, seed: int 
 
 def _reached(model: Model, name: str, run: Run, paths: int, seed: int):
     """A run, or its beginning where no path gets further, with its judgement."""
-    for share in SHORTER:
+
+    def attempt(share: float):
         rows = max(round(share * len(run)), 2)
         part = Run(run.times[:rows], run.states[:rows])
-        try:
-            return part, *_judged(model, name, part, paths, seed)
-        except NumericalFailure:
-            if share == SHORTER[-1]:
-                raise
-    raise AssertionError("unreachable")
+        return part, *_judged(model, name, part, paths, seed)
+
+    return as_far_as_possible(attempt)
 
 
 def _judged(model: Model, name: str, run: Run, paths: int, seed: int):

@@ -69,10 +69,10 @@ def _rests(fields: Field, centre: np.ndarray, low: np.ndarray, high: np.ndarray)
     for _ in range(NEWTON_STEPS):
         value, jacobian = map(np.nan_to_num, at(x))  # what runs away is not found
         x = x - np.einsum("fij,fj->fi", np.linalg.pinv(jacobian), value)
-    speed = lambda x: np.linalg.norm(at(x)[0], axis=1)
-    size = np.hypot(*(speed(np.broadcast_to(end, x.shape)) for end in (low, high)))
-    found = (speed(x) <= RESTS * size) & ((x >= low) & (x <= high)).all(axis=1)
-    return x, found, np.array([_longest_period(each) for each in np.nan_to_num(at(x)[1])])
+    size = np.hypot(*(np.linalg.norm(at(np.broadcast_to(end, x.shape))[0], axis=1) for end in (low, high)))
+    value, jacobian = at(x)
+    found = (np.linalg.norm(value, axis=1) <= RESTS * size) & ((x >= low) & (x <= high)).all(axis=1)
+    return x, found, np.array([_longest_period(each) for each in np.nan_to_num(jacobian)])
 
 
 @eqx.filter_jit

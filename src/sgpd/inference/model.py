@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from sgpd.arrays import State
 from sgpd.checks import Check, CheckReport, Claim, judge, measure, preserved, require_compatible
-from sgpd.fields import Field
+from sgpd.fields import Field, taken
 from sgpd.gp.features import Spread
 from sgpd.inference.forecast import STEP_SLACK, Forecast, Rolled, Schedule, require_usable, roll_paths
 from sgpd.inference.joint import Drawn, Joint, Stream, Unknowns
@@ -62,14 +62,14 @@ class Model:
 
     def draw(self, seed: int = 0) -> Field:
         """One field from the posterior: a function to call, the same one however often."""
-        return _taken(self.draws(1, seed), 0)
+        return taken(self.draws(1, seed), 0)
 
     def draws(self, paths: int, seed: int = 0) -> Field:
         """Several fields, stacked along a leading axis: those behind the paths of `predict` with the same arguments.
 
         Call them under `equinox.filter_vmap`. A forecast from a start that the fit had to guess conditions them on it.
         """
-        return _taken(self.estimates(paths, seed), slice(1, None))
+        return taken(self.estimates(paths, seed), slice(1, None))
 
     def estimates(self, paths: int, seed: int = 0) -> Field:
         """The best estimate of the field, and after it so many draws: one stack, as that of `draws`."""
@@ -245,11 +245,6 @@ def _warn_repeated(paths: int, stored: int):
         SgpdWarning,
         stacklevel=3,
     )
-
-
-def _taken(fields: Field, index: int | slice) -> Field:
-    """Some of a stack, by NumPy: nothing to compile."""
-    return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[index]) if eqx.is_array(leaf) else leaf, fields)
 
 
 @eqx.filter_jit

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from sgpd import Model, NumericalFailure, SgpdWarning
 from sgpd.checks import step_jacobian, symplectic_defect
-from sgpd.fields import Field
+from sgpd.fields import Field, taken
 from sgpd.integrators import Integrator
 from sgpd.systems import System
 
@@ -101,7 +101,7 @@ def steps_along(
     model: Model, rollouts: Float[np.ndarray, "k n d"], seed: int, paths: int = PATHS
 ) -> tuple[np.ndarray, np.ndarray]:
     """det ψ' (k, n - 1) along the first of so many paths, and how far the steps are from symplectic (0 in odd d)."""
-    fields = jax.tree.map(lambda leaf: leaf[: len(rollouts)] if eqx.is_array(leaf) else leaf, model.draws(paths, seed))
+    fields = taken(model.draws(paths, seed), slice(len(rollouts)))
     determinant, defect = _along(fields, model.integrator, model.step, jnp.asarray(rollouts[:, :-1]))
     return np.asarray(determinant), np.asarray(defect)
 

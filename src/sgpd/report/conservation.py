@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from sgpd.checks import determinant_error, step_jacobian, symplectic_defect
-from sgpd.fields import Field
+from sgpd.fields import Field, taken
 from sgpd.report.content import Block, Box, Figure, Reading, Section
 from sgpd.report.kept import BLOCKS, LONG, Course, Kept, changes, kept_by, recorded_courses
 from sgpd.report.marks import (
@@ -87,8 +87,7 @@ def _chosen(material: Material, view: View, most: int) -> tuple[Field, np.ndarra
     """Drawn fields with the paths that belong to them, and the paths' times."""
     ok = np.flatnonzero(view.ahead.ok)[:most]
     rows = thinned(len(view.ahead.times))
-    take = lambda leaf: jnp.asarray(np.asarray(leaf)[ok]) if eqx.is_array(leaf) else leaf
-    return jax.tree.map(take, material.drawn), view.ahead.paths[ok][:, rows], view.ahead.times[rows]
+    return taken(material.drawn, ok), view.ahead.paths[ok][:, rows], view.ahead.times[rows]
 
 
 def _along_paths(material: Material, view: View, kept: Kept) -> Figure:

@@ -11,6 +11,7 @@ from sgpd.checks import CheckReport
 from sgpd.data import Run, Trajectories
 from sgpd.fields import Field
 from sgpd.inference import Forecast, HeldOut, Model
+from sgpd.inference.forecast import as_far_as_possible
 from sgpd.inference.initial import smooth_run
 from sgpd.outcome import NumericalFailure, SgpdWarning
 from sgpd.report.about import About
@@ -22,7 +23,6 @@ PATHS = 64
 FAR = 3.0  # durations of a run, which the forecast goes past its end
 MOST_STEPS = 3000
 MOST_PANELS = 8  # of forecasts, in all runs together
-SHORTER = (1.0, 0.3, 0.1, 0.03)  # of the wanted horizon, tried in turn where no path reaches the end
 
 
 class Fitted(NamedTuple):
@@ -172,13 +172,9 @@ def _fitted_view(model: Model, data: Trajectories, held: HeldOut | None, run: in
 def _ahead(model: Model, wanted: float, index: int, count: int, seed: int) -> Forecast:
     """As far as wanted, or as far as some path gets."""
     wanted = max(min(wanted, MOST_STEPS * model.step), model.step)
-    for share in SHORTER:
-        try:
-            return model.predict(duration=max(share * wanted, model.step), run=index, paths=count, seed=seed)
-        except NumericalFailure:
-            if share == SHORTER[-1]:
-                raise
-    raise AssertionError("unreachable")
+    return as_far_as_possible(
+        lambda share: model.predict(duration=max(share * wanted, model.step), run=index, paths=count, seed=seed)
+    )
 
 
 def _held_views(data: Trajectories, held: HeldOut | None) -> list[View]:
