@@ -29,15 +29,23 @@ class Path(eqx.Module):
     update: Float[Array, " m"]  # v
 
     def __call__(self, x: Point) -> Scalar:
-        s, c = sincos(self.frequencies @ (x / self.kernel.lengthscale))
+        s, c = sincos(self._phases(x))
         prior = self.cosine_weights @ c + self.sine_weights @ s
         return prior + self.update @ self.kernel.row(x, self.inducing)
 
     def gradient(self, x: Point) -> Point:
         """∇f(x), from one sine and cosine of each feature."""
-        s, c = sincos(self.frequencies @ (x / self.kernel.lengthscale))
-        prior = (self.sine_weights * c - self.cosine_weights * s) @ self.frequencies / self.kernel.lengthscale
+        s, c = sincos(self._phases(x))
+        slopes = self.sine_weights * c - self.cosine_weights * s
+        prior = jnp.stack([slopes @ column for column in self.frequencies.T]) / self.kernel.lengthscale
         return prior + self.kernel.gradient(x, self.inducing, self.update)
+
+    # Sums over the few coordinates are written out, column by column: as matrix products they are loops of their own.
+
+    def _phases(self, x: Point) -> Float[Array, " s"]:
+        """ωᵢᵀ (x / l)."""
+        scaled = x / self.kernel.lengthscale
+        return sum((column * y for column, y in zip(self.frequencies.T, scaled, strict=True)), start=jnp.zeros(()))
 
 
 def draw_path(

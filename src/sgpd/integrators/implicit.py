@@ -20,6 +20,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from sgpd.arrays import Scalar, State
 from sgpd.fields import Field, linearise
+from sgpd.integrators.elimination import solve
 
 Stages = Float[Array, "s d"]
 
@@ -97,7 +98,7 @@ def newton_matrix(jacobian: Float[Array, "s d d"], h: Scalar, a: Float[Array, "s
 
 
 def _solve(matrix: Float[Array, "sd sd"], residual: Stages) -> Stages:
-    return jnp.linalg.solve(matrix, residual.reshape(-1)).reshape(residual.shape)
+    return solve(matrix, residual.reshape(-1)).reshape(residual.shape)
 
 
 def _iterate(f, parameters, x: State, h: Scalar, a: Float[Array, "s s d"], newton: Newton) -> _Iterate:

@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar, State
 from sgpd.fields import Field, halves, linearise
+from sgpd.integrators.elimination import solve
 from sgpd.integrators.implicit import newton_matrix, solve_stages
 from sgpd.integrators.methods import Integrator, PartitionedRungeKutta, RungeKutta, SplitStep
 
@@ -42,11 +43,30 @@ def respond(method: Integrator, field: Field, x: State, h: Scalar) -> Response:
         stages = _explicit_stages(field, x, h, a)
     points = x[None, :] + h * jnp.einsum("ijk,jk->ik", a, stages)
     _, jacobian = jax.vmap(lambda y: linearise(field, y))(points)
-    s, d = points.shape
-    inverse = jnp.linalg.inv(newton_matrix(jacobian, h, a)).reshape(s, d, s, d)
-    by_field = h * jnp.einsum("ik,ikjl->jkl", b, inverse)
-    by_state = jnp.eye(d) + jnp.einsum("jkl,jlm->km", by_field, jacobian)
+    by_field = h * (_implicit_weights if method.implicit else _explicit_weights)(jacobian, h, a, b)
+    by_state = jnp.eye(x.shape[0]) + jnp.einsum("jkl,jlm->km", by_field, jacobian)
     return Response(x + h * (b * stages).sum(axis=0), by_state, points, by_field)
+
+
+# With b as a matrix B of one block diag(bᵢ) a stage, x₁ = x + h Bᵀg changes by h Bᵀδg = h Zᵀ(Jδ + b), where Mᵀ Z = B.
+
+
+def _implicit_weights(jacobian: Float[Array, "s d d"], h: Scalar, a, b: Float[Array, "s d"]) -> Float[Array, "s d d"]:
+    """The blocks of Zᵀ."""
+    s, d = b.shape
+    right = (b[:, :, None] * jnp.eye(d)[None]).reshape(s * d, d)
+    z = jax.vmap(lambda column: solve(newton_matrix(jacobian, h, a).T, column), in_axes=1)(right)
+    return z.reshape(d, s, d).transpose(1, 0, 2)
+
+
+def _explicit_weights(jacobian: Float[Array, "s d d"], h: Scalar, a, b: Float[Array, "s d"]) -> Float[Array, "s d d"]:
+    """The same, from the last stage to the first: Zⱼᵀ = diag(bⱼ) + h Σᵢ Zᵢᵀ Jᵢ diag(aᵢⱼ) over the stages i after j."""
+    s, d = b.shape
+    blocks = [jnp.eye(d)] * s
+    for j in reversed(range(s)):
+        later = (blocks[i] @ jacobian[i] * a[i, j][None, :] for i in range(j + 1, s))
+        blocks[j] = jnp.diag(b[j]) + h * sum(later, start=jnp.zeros((d, d)))
+    return jnp.stack(blocks)
 
 
 def _explicit_stages(field: Field, x: State, h: Scalar, a: Float[Array, "s s d"]) -> Float[Array, "s d"]:
