@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from sgpd.arrays import State
 from sgpd.fields import Field
+from sgpd.inference.batches import in_batches
 from sgpd.inference.intervals import interval_of
 from sgpd.inference.joint import Drawn, Unknowns
 from sgpd.inference.posterior import Features, FieldPosterior
@@ -190,54 +192,48 @@ def roll_paths(
 def _roll_ahead(posterior, drawn: Drawn, ahead: Integrator | None, times: np.ndarray, schedule: Schedule) -> Rolled:
     if ahead is not None:
         return _roll(posterior, drawn, ahead, schedule)
-    rolled = _rolled_adaptively(posterior, *_filled(drawn), jnp.asarray(times))
-    return _cut(drawn, rolled, np.arange(len(times)))
+    return _each(drawn, partial(_rolled_adaptively, posterior, times=jnp.asarray(times)), np.arange(len(times)))
 
 
 def _roll(posterior: FieldPosterior, drawn: Drawn, integrator: Integrator, schedule: Schedule) -> Rolled:
-    steps = jnp.asarray(schedule.rounded().steps)
-    return _cut(drawn, _rolled(posterior, *_filled(drawn), integrator, steps, schedule.block), schedule.ends)
+    run = partial(
+        _rolled, posterior, integrator=integrator, steps=jnp.asarray(schedule.rounded().steps), block=schedule.block
+    )
+    return _each(drawn, run, schedule.ends)
 
 
-def _filled(drawn: Drawn) -> tuple[Drawn, int]:
-    """Some draws twice, so that batches of one size hold all (another number of paths is seldom another program)."""
-    count = len(drawn.unknowns.u)
-    batches = -(-count // AT_ONCE)
-    size = -(-count // (batches * LANES)) * LANES
-    index = np.arange(batches * size) % count
-    take = lambda tree: jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[index]), tree)
-    return Drawn(take(drawn.unknowns), Features(drawn.features.frequencies, take(drawn.features.weights))), size
+def _each(drawn: Drawn, run: Callable, rows: np.ndarray) -> Rolled:
+    """Those rows of the rollouts of all draws."""
+    frequencies, weights = drawn.features
 
+    def batch(stack):
+        states, ok, residual = run(Drawn(stack[0], Features(frequencies, stack[1])))
+        return np.asarray(states)[:, rows], ok, residual
 
-def _cut(drawn: Drawn, rolled: tuple[Array, Array, Array], rows: np.ndarray) -> Rolled:
-    count = len(drawn.unknowns.u)
-    states, ok, residual = map(np.asarray, rolled)
-    return Rolled(states[:count, rows], ok[:count], residual[:count])
+    return Rolled(*in_batches(batch, (drawn.unknowns, weights), AT_ONCE, multiple=LANES))
 
 
 @eqx.filter_jit
-def _rolled(posterior, drawn: Drawn, at_once: int, integrator: Integrator, steps: Float[Array, " n"], block: int):
+def _rolled(posterior, drawn: Drawn, integrator: Integrator, steps: Float[Array, " n"], block: int):
     def roll(field: Field, x0: State):
         path = rollout(integrator, field, x0, steps, block)
         ok = path.converged.all() & jnp.isfinite(path.states).all()
         return path.states, ok, path.residual.max(initial=0.0)
 
-    return _for_each(posterior, drawn, at_once, roll)
+    return _side_by_side(posterior, drawn, roll)
 
 
 @eqx.filter_jit
-def _rolled_adaptively(posterior, drawn: Drawn, at_once: int, times: Float[Array, " n"]):
-    roll = lambda field, x0: (*adaptive_rollout(field, x0, times), jnp.array(0.0))
-    return _for_each(posterior, drawn, at_once, roll)
+def _rolled_adaptively(posterior, drawn: Drawn, times: Float[Array, " n"]):
+    return _side_by_side(posterior, drawn, lambda field, x0: (*adaptive_rollout(field, x0, times), jnp.array(0.0)))
 
 
-def _for_each(posterior: FieldPosterior, drawn: Drawn, at_once: int, roll):
-    def one(draw):
-        unknowns, weights = draw
+def _side_by_side(posterior: FieldPosterior, drawn: Drawn, roll):
+    def one(unknowns: Unknowns, weights):
         field = posterior.field(posterior.unravel(unknowns.u), Features(drawn.features.frequencies, weights))
         return roll(field, unknowns.starts)
 
-    return jax.lax.map(one, (drawn.unknowns, drawn.features.weights), batch_size=at_once)
+    return jax.vmap(one)(drawn.unknowns, drawn.features.weights)
 
 
 def as_far_as_possible(attempt: Callable[[float], Result]) -> Result:

@@ -6,6 +6,7 @@ Then every draw is a fit of its own: to data and prior with fresh noise added, f
 these are exact draws of the posterior; for others an approximation (Bardsley et al. 2014, without its reweighting).
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -15,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from sgpd.arrays import Scalar
+from sgpd.inference.batches import in_batches
 from sgpd.inference.joint import Drawn, Joint, Unknowns
 from sgpd.inference.linear import Recording, Regression, Shooting, cost, moved, regression, roll, solve, tangent
 from sgpd.inference.posterior import Features, FieldPosterior
@@ -84,7 +86,6 @@ class _Search(NamedTuple):
     count: Int[Array, ""]
 
 
-@eqx.filter_jit
 def randomise_then_optimise(
     posterior: FieldPosterior,
     integrator: Integrator,
@@ -99,10 +100,15 @@ def randomise_then_optimise(
     Features are functions between the inducing points that the data say little about; the inducing values adapt to
     them. Every piece starts once.
     """
+    run = partial(_searched, posterior, integrator, recording, at, features.frequencies)
+    return jax.tree.map(jnp.asarray, in_batches(run, (features.weights, priors, fresh), AT_ONCE))
 
+
+@eqx.filter_jit
+def _searched(posterior, integrator: Integrator, recording: Recording, at: Shooting, frequencies, draws):
     def one(draw):
         weights, (basis, noise), (for_values, for_states, for_starts) = draw
-        own, prior = Features(features.frequencies, weights), (noise / recording.reach) ** 2
+        own, prior = Features(frequencies, weights), (noise / recording.reach) ** 2
         here = eqx.tree_at(lambda a: a.u, at, jnp.linalg.solve(basis, at.u))  # in w from here on
         states = recording.states + noise[None, None, :] * for_states
         centre = recording.centre + recording.reach[None, :] * for_starts
@@ -130,7 +136,7 @@ def randomise_then_optimise(
         usable = jnp.isfinite(end.cost) & (end.fall < SETTLED)
         return Unknowns(basis @ end.place.u, end.place.starts[:, 0]), usable
 
-    return jax.lax.map(one, (features.weights, priors, fresh), batch_size=AT_ONCE)
+    return jax.vmap(one)(draws)
 
 
 def _linearised(posterior, integrator, recording: Recording, at: Shooting, noise, features: Features, pull, basis):

@@ -1,0 +1,32 @@
+"""A compiled function on a long stack, in batches that share the processor's cores."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import jax
+import numpy as np
+
+
+def in_batches(run: Callable[[Any], Any], stack: Any, at_most: int, multiple: int = 1) -> Any:
+    """`run(batch)` for batches of one size along the leading axis, joined, as NumPy arrays.
+
+    The first batch is alone, because it may have to compile; a compiled program runs on one core, so the others run
+    side by side. The last batch is filled up with the first entries: another length is seldom another program.
+
+    **Arguments:**
+
+    - `at_most`: the largest size of a batch.
+    - `multiple`: of what a batch's size is a multiple.
+    """
+    stack = jax.tree.map(np.asarray, stack)
+    count = len(jax.tree.leaves(stack)[0])
+    batches = -(-count // at_most)
+    size = -(-count // (batches * multiple)) * multiple
+    index = np.arange(batches * size).reshape(batches, size) % count
+    one = lambda rows: jax.tree.map(np.asarray, run(jax.tree.map(lambda leaf: leaf[rows], stack)))
+    first = one(index[0])
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        parts = [first, *pool.map(one, index[1:])]
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *parts)
