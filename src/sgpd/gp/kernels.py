@@ -5,6 +5,7 @@ finite where two points coincide), and how standard normals become random freque
 """
 
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
@@ -66,13 +67,28 @@ class Kernel(eqx.Module):
 
     def row(self, x: Point, ys: Float[Array, "m k"]) -> Float[Array, " m"]:
         """k(x, y) for every y."""
-        away = (x[None, :] - ys) / self.lengthscale[None, :]
-        return self.variance * _radial(type(self), jnp.sum(away**2, axis=1))
+        return self.variance * _radial(type(self), _squares(self._columns(x, ys)))
 
     def gradient(self, x: Point, ys: Float[Array, "m k"], weights: Float[Array, " m"]) -> Point:
         """∇ₓ Σⱼ wⱼ k(x, yⱼ) = 2 σ² Σⱼ wⱼ φ'(sⱼ) (x - yⱼ) / l²."""
-        away = (x[None, :] - ys) / self.lengthscale[None, :]
-        return (2 * self.variance * weights * self.slope(jnp.sum(away**2, axis=1))) @ away / self.lengthscale
+        away = self._columns(x, ys)
+        pulls = 2 * self.variance * self.slope(_squares(away))
+        return jnp.stack([weights @ (pulls * column) for column in away]) / self.lengthscale
+
+    def hessian(self, x: Point, ys: Float[Array, "m k"], weights: Float[Array, " m"]) -> Float[Array, "k k"]:
+        """∇ₓ of the gradient: σ² Σⱼ wⱼ (4 φ'' aᵢ aₖ + 2 φ' δᵢₖ) / (lᵢ lₖ) with a = (x - yⱼ) / l."""
+        away, units = self._columns(x, ys), self.lengthscale
+        squares = _squares(away)
+        slope, bend = jax.jvp(self.slope, (squares,), (jnp.ones_like(squares),))
+        weights = self.variance * weights
+        entry = lambda i, j: (
+            ((4 * weights * bend) @ (away[i] * away[j]) + 2 * (i == j) * (weights @ slope)) / (units[i] * units[j])
+        )
+        return symmetric(entry, x)
+
+    def _columns(self, x: Point, ys: Float[Array, "m k"]) -> list[Float[Array, " m"]]:
+        """(x - y) / l, a column for each coordinate."""
+        return [(x[i] - ys[:, i]) / self.lengthscale[i] for i in range(x.shape[0])]
 
     def matrix(self, xs: Float[Array, "n k"], ys: Float[Array, "m k"]) -> Float[Array, "n m"]:
         """k at all pairs."""
@@ -159,3 +175,15 @@ def _root(s: Squares) -> Squares:
     """√s with derivative 0 at s = 0, where the true one is infinite but always multiplies a zero."""
     positive = s > 0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, s, 1.0)), 0.0)
+
+
+def _squares(away: list[Squares]) -> Squares:
+    """Σᵢ aᵢ²."""
+    return sum((column**2 for column in away), start=jnp.zeros(()))
+
+
+def symmetric(entry: Callable[[int, int], Scalar], x: Point) -> Float[Array, "k k"]:
+    """The symmetric matrix with those entries, for as many rows as x has coordinates."""
+    k = x.shape[0]
+    below = {(i, j): entry(i, j) for i in range(k) for j in range(i + 1)}
+    return jnp.stack([jnp.stack([below[max(i, j), min(i, j)] for j in range(k)]) for i in range(k)])

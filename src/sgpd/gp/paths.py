@@ -6,6 +6,8 @@ The first sum is a prior draw in random features; the second pulls it through th
 object to call: the same function however often it is called, differentiable in x and in every parameter.
 """
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,7 +16,7 @@ from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar
 from sgpd.gp.inducing import JITTER, prior_root
-from sgpd.gp.kernels import Kernel, Point
+from sgpd.gp.kernels import Kernel, Point, symmetric
 from sgpd.gp.trig import sincos
 
 
@@ -22,30 +24,75 @@ class Path(eqx.Module):
     """One scalar function. Stacked along a leading axis, several: call those under `jax.vmap`."""
 
     kernel: Kernel
-    inducing: Float[Array, "m k"]
-    frequencies: Float[Array, "s k"]  # for lengthscale 1
+    inducing: Float[Array, "m k"] = eqx.field(converter=jnp.asarray)
+    frequencies: Float[Array, "s k"] = eqx.field(converter=jnp.asarray)  # for lengthscale 1
     cosine_weights: Float[Array, " s"]
     sine_weights: Float[Array, " s"]
     update: Float[Array, " m"]  # v
 
     def __call__(self, x: Point) -> Scalar:
-        s, c = sincos(self._phases(x))
-        prior = self.cosine_weights @ c + self.sine_weights @ s
-        return prior + self.update @ self.kernel.row(x, self.inducing)
+        return _value_by_rule(
+            self, 1.0 * x
+        )  # a rule under jit and vmap refuses NumPy arrays
 
     def gradient(self, x: Point) -> Point:
-        """∇f(x), from one sine and cosine of each feature."""
-        s, c = sincos(self._phases(x))
-        slopes = self.sine_weights * c - self.cosine_weights * s
-        prior = jnp.stack([slopes @ column for column in self.frequencies.T]) / self.kernel.lengthscale
-        return prior + self.kernel.gradient(x, self.inducing, self.update)
+        """∇f(x)."""
+        return (_gradient_by_rule if x.shape[0] <= WRITTEN_OUT else _gradient)(self, 1.0 * x)
 
-    # Sums over the few coordinates are written out, column by column: as matrix products they are loops of their own.
 
-    def _phases(self, x: Point) -> Float[Array, " s"]:
-        """ωᵢᵀ (x / l)."""
-        scaled = x / self.kernel.lengthscale
-        return sum((column * y for column, y in zip(self.frequencies.T, scaled, strict=True)), start=jnp.zeros(()))
+# Derivatives by x are written out: they come from the sines, cosines and exponentials of the value itself, where
+# automatic differentiation would go through all features again for every direction. So are sums over the few
+# coordinates, column by column: as matrix products they would be loops of their own.
+
+WRITTEN_OUT = 3  # coordinates, at most, for which second derivatives are
+
+
+def _value(path: Path, x: Point) -> Scalar:
+    s, c = sincos(_phases(path, x))
+    return path.cosine_weights @ c + path.sine_weights @ s + path.update @ path.kernel.row(x, path.inducing)
+
+
+def _gradient(path: Path, x: Point) -> Point:
+    s, c = sincos(_phases(path, x))
+    slopes = path.sine_weights * c - path.cosine_weights * s
+    prior = jnp.stack([slopes @ column for column in path.frequencies.T]) / path.kernel.lengthscale
+    return prior + path.kernel.gradient(x, path.inducing, path.update)
+
+
+def _hessian(path: Path, x: Point) -> Float[Array, "k k"]:
+    s, c = sincos(_phases(path, x))
+    bends = -path.sine_weights * s - path.cosine_weights * c
+    units = path.kernel.lengthscale
+    prior = symmetric(lambda i, j: bends @ (path.frequencies[:, i] * path.frequencies[:, j]) / units[i] / units[j], x)
+    return prior + path.kernel.hessian(x, path.inducing, path.update)
+
+
+def _phases(path: Path, x: Point) -> Float[Array, " s"]:
+    """ωᵢᵀ (x / l)."""
+    scaled = x / path.kernel.lengthscale
+    return sum((column * y for column, y in zip(path.frequencies.T, scaled, strict=True)), start=jnp.zeros(()))
+
+
+def _with_derivative(function: Callable[[Path, Point], Array], derivative: Callable[[Path, Point], Array]):
+    """The function, with that derivative by x; its derivatives by the path are automatic."""
+    by_rule = eqx.filter_custom_jvp(function)
+
+    @by_rule.def_jvp
+    def rule(primals, tangents):  # a tangent is None where nothing moves
+        (path, x), (path_moves, x_moves) = primals, tangents
+        still, moving = eqx.partition(path, jax.tree.map(lambda move: move is None, path_moves, is_leaf=_is_none))
+        value, change = jax.jvp(lambda moving: function(eqx.combine(moving, still), x), (moving,), (path_moves,))
+        return value, change if x_moves is None else change + derivative(path, x) @ x_moves
+
+    return by_rule
+
+
+def _is_none(leaf) -> bool:
+    return leaf is None
+
+
+_gradient_by_rule = _with_derivative(_gradient, _hessian)
+_value_by_rule = _with_derivative(_value, _gradient_by_rule)
 
 
 def draw_path(

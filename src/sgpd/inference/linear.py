@@ -127,9 +127,18 @@ def tangent(
 ) -> tuple[Tangent, Float[Array, "r n d p"]]:
     """The rollout of u, with random features if there are any, and its derivatives; also J, by u."""
     field = posterior.field(posterior.unravel(at.u), features)
-    rows = roll(integrator, field, recording, at)
-    interval = lambda x, hs: _interval(integrator, field, x, hs)
-    by_row, points, by_field = jax.vmap(jax.vmap(interval))(rows[:, :-1], recording.steps)
+
+    def piece(starts, restart, steps):
+        def to_next(x, inputs):
+            start, again, hs = inputs
+            x, *answers = _interval(integrator, field, x, hs)
+            x = jnp.where(again, start, x)
+            return x, (x, *answers)
+
+        _, (rows, *answers) = jax.lax.scan(to_next, starts[0], (starts[1:], restart[1:], steps))
+        return jnp.concatenate([starts[:1], rows]), *answers
+
+    rows, by_row, points, by_field = jax.vmap(piece)(at.starts, at.restart, recording.steps)
     stays = ~at.restart[:, 1:]
     by_row, by_field = by_row * stays[:, :, None, None], by_field * stays[:, :, None, None, None]
     free = at.free(recording)[:, :, None, None] * jnp.eye(rows.shape[2])[None, None]
@@ -147,14 +156,14 @@ def response(along: Tangent, posterior: FieldPosterior) -> Float[Array, "r n d p
 
 
 def _interval(integrator: Integrator, field: Field, x: State, hs: Float[Array, " m"]):
-    """A, points and C of the steps from one row to the next."""
+    """The next row, and A, points and C of the steps to it."""
     by_row, points, by_field = jnp.eye(x.shape[0]), [], []
     for h in hs:
         step = respond(integrator, field, x, h)
         x, by_row = step.x, step.by_state @ by_row
         by_field = [step.by_state @ earlier for earlier in by_field] + [step.by_field]
         points.append(step.points)
-    return by_row, jnp.concatenate(points), jnp.concatenate(by_field)
+    return x, by_row, jnp.concatenate(points), jnp.concatenate(by_field)
 
 
 def _accumulate(by_row, added, first):

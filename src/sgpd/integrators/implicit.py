@@ -83,10 +83,11 @@ def solve_stages(
 
 
 def _residual(field: Field, x: State, h: Scalar, a: Float[Array, "s s d"], g: Stages) -> Stages:
-    return g - jax.vmap(field)(_points(x, h, a, g))
+    return g - jax.vmap(field)(stage_points(x, h, a, g))
 
 
-def _points(x: State, h: Scalar, a: Float[Array, "s s d"], g: Stages) -> Stages:
+def stage_points(x: State, h: Scalar, a: Float[Array, "s s d"], g: Stages) -> Stages:
+    """Where the stages g evaluate the field."""
     return x[None, :] + h * jnp.einsum("ijk,jk->ik", a, g)
 
 
@@ -105,7 +106,7 @@ def _iterate(f, parameters, x: State, h: Scalar, a: Float[Array, "s s d"], newto
     field = lambda y: f(y, *parameters)
 
     def evaluate(g: Stages, previous_error: Scalar, count: Int[Array, ""]) -> _Iterate:
-        value, jacobian = jax.vmap(lambda y: linearise(field, y))(_points(x, h, a, g))
+        value, jacobian = jax.vmap(lambda y: linearise(field, y))(stage_points(x, h, a, g))
         residual = g - value
         correction = _solve(newton_matrix(jacobian, h, a), residual)
         tiny = jnp.finfo(x.dtype).tiny

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 from sgpd.arrays import Scalar, State
 from sgpd.fields import Field, halves, linearise
 from sgpd.integrators.elimination import solve
-from sgpd.integrators.implicit import newton_matrix, solve_stages
+from sgpd.integrators.implicit import newton_matrix, solve_stages, stage_points
 from sgpd.integrators.methods import Integrator, PartitionedRungeKutta, RungeKutta, SplitStep
 
 
@@ -39,11 +39,12 @@ def respond(method: Integrator, field: Field, x: State, h: Scalar) -> Response:
     a, b = (jnp.asarray(array) for array in method.coefficients(x.shape[0]))
     if method.implicit:
         stages, _ = solve_stages(field, x, h, a, method.newton)
+        points = stage_points(x, h, a, stages)
+        _, jacobian = jax.vmap(lambda y: linearise(field, y))(points)
+        by_field = h * _implicit_weights(jacobian, h, a, b)
     else:
-        stages = _explicit_stages(field, x, h, a)
-    points = x[None, :] + h * jnp.einsum("ijk,jk->ik", a, stages)
-    _, jacobian = jax.vmap(lambda y: linearise(field, y))(points)
-    by_field = h * (_implicit_weights if method.implicit else _explicit_weights)(jacobian, h, a, b)
+        stages, points, jacobian = _explicit_stages(field, x, h, a)
+        by_field = h * _explicit_weights(jacobian, h, a, b)
     by_state = jnp.eye(x.shape[0]) + jnp.einsum("jkl,jlm->km", by_field, jacobian)
     return Response(x + h * (b * stages).sum(axis=0), by_state, points, by_field)
 
@@ -69,11 +70,15 @@ def _explicit_weights(jacobian: Float[Array, "s d d"], h: Scalar, a, b: Float[Ar
     return jnp.stack(blocks)
 
 
-def _explicit_stages(field: Field, x: State, h: Scalar, a: Float[Array, "s s d"]) -> Float[Array, "s d"]:
-    stages = jnp.zeros((a.shape[0], x.shape[0]))
+def _explicit_stages(field: Field, x: State, h: Scalar, a: Float[Array, "s s d"]):
+    """The stages, the points where they look, and the field's Jacobian there."""
+    stages, points, jacobian = jnp.zeros((a.shape[0], x.shape[0])), [], []
     for i in range(a.shape[0]):  # later stages are still 0, and their coefficients are too
-        stages = stages.at[i].set(field(x + h * jnp.einsum("jk,jk->k", a[i], stages)))
-    return stages
+        points.append(x + h * jnp.einsum("jk,jk->k", a[i], stages))
+        value, by_point = linearise(field, points[-1])
+        stages = stages.at[i].set(value)
+        jacobian.append(by_point)
+    return stages, jnp.stack(points), jnp.stack(jacobian)
 
 
 def _split(method: SplitStep, field: Any, x: State, h: Scalar) -> Response:
