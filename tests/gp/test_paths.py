@@ -163,8 +163,7 @@ def test_hessians_are_finite_and_symmetric_also_at_an_inducing_point(facts, kind
 @each_kernel
 def test_the_written_hessian_is_that_of_automatic_differentiation(facts, kind, monkeypatch):
     monkeypatch.setattr("sgpd.gp.paths.WRITTEN_OUT", 0)
-    whitened, given = three_draws()
-    path = draw(kind, whitened[0], jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), given))
+    path = draw(kind, *jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), three_draws()))
     automatic = jax.jit(jax.vmap(jax.jacfwd(path.gradient)))(PLACES)
     np.testing.assert_allclose(facts[kind].hessian[0], automatic, rtol=0, atol=1e-12)
 
