@@ -6,7 +6,7 @@ import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
-from peers_drawn import AT_ONCE, BATCH, LENGTH, Drawn, H, Weights, drawn_fields, our_gradient, our_rollouts
+from peers_drawn import BATCH, LENGTH, Drawn, H, Weights, drawn_fields, our_gradient, our_rollouts, rollouts
 from peers_table import Row
 from timing import side_by_side
 
@@ -27,7 +27,7 @@ def diffrax_equal_step(repeats: int) -> list[Row]:
     for name, solver in SOLVERS.items():
         method, some = get_integrator(name), drawn.first(BATCH)
         pairs = {
-            f"rollout, {PATHS} paths": (our_rollouts(drawn, method), _rollouts(drawn, _fixed(solver))),
+            f"rollout, {PATHS} paths": (our_rollouts(drawn, method), rollouts(drawn, _fixed(solver))),
             f"gradient, {BATCH} windows": (our_gradient(some, method), _gradient(some, _fixed(solver))),
         }
         for what, (ours, theirs) in pairs.items():
@@ -41,10 +41,10 @@ def diffrax_equal_step(repeats: int) -> list[Row]:
 def diffrax_adaptive(repeats: int) -> list[Row]:
     """Adaptive steps at the same tolerance. sgpd's own are diffrax's Dopri8, so that a ratio of 1 is expected there."""
     drawn, times = drawn_fields(PATHS), H * jnp.arange(LENGTH + 1)
-    ours = _rollouts(drawn, lambda field, x0: adaptive_rollout(field, x0, times)[0])
+    ours = rollouts(drawn, lambda field, x0: adaptive_rollout(field, x0, times)[0])
     rows = []
     for name, solver in ADAPTIVE.items():
-        theirs = _rollouts(drawn, _adaptive(solver))
+        theirs = rollouts(drawn, _adaptive(solver))
         _assert_close(ours(), theirs(), 1e-5)
         found = side_by_side({"ours": ours, "theirs": theirs}, repeats)
         what = f"adaptive, tolerance {TOLERANCE:g}: rollout, {PATHS} paths to {LENGTH * H:g}; diffrax {name}"
@@ -91,15 +91,6 @@ def _adaptive(solver) -> Callable:
         return solution.ys
 
     return solve
-
-
-def _rollouts(drawn: Drawn, solve: Callable) -> Callable:
-    @jax.jit
-    def run(weights: Weights, starts):
-        one = lambda each: solve(drawn.field(each[0]), each[1])
-        return jax.lax.map(one, (weights, starts), batch_size=AT_ONCE)
-
-    return lambda: run(drawn.weights, drawn.starts)
 
 
 def _gradient(drawn: Drawn, solve: Callable) -> Callable:

@@ -16,19 +16,19 @@ from torch import Tensor
 import sgpd
 from sgpd.fields import Field
 from sgpd.inference import FieldPosterior
+from sgpd.inference.batches import in_batches
 from sgpd.inference.forecast import AT_ONCE as AT_ONCE  # paths that a forecast rolls out side by side
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.posterior import Features, sample_frequencies, sample_normals
 from sgpd.integrators import Integrator, rollout
-from sgpd.paper.truths import record, solve
+from sgpd.paper.truths import record
+from sgpd.paper.truths import solve as solve_exactly
 from sgpd.structures import Hamiltonian, Separable, Structure
 
 torch.set_default_dtype(torch.float64)
 FEATURES = 256
 BATCH, LENGTH = 32, 100  # windows and steps behind a gradient
 H = 0.1
-
-Paths = Float[Array, "paths n d"]
 
 
 class Weights(NamedTuple):
@@ -94,7 +94,7 @@ class Pendulums(NamedTuple):
 @cache
 def _guess(name: str, structure: Structure) -> tuple[FieldPosterior, np.ndarray]:
     system = sgpd.systems.get(name)
-    _, truth = solve(system, "exact")
+    _, truth = solve_exactly(system, "exact")
     return initial_posterior(structure, record(system, truth, seed=0)), system.x0
 
 
@@ -104,16 +104,16 @@ def _draws(posterior: FieldPosterior, count: int) -> Field:
     return jax.vmap(lambda n, w: posterior.draw(n, Features(frequencies, w)))(normals, weights)
 
 
-def our_rollouts(drawn: Drawn, method: Integrator) -> Callable[[], Paths]:
-    """sgpd's rollouts, as a forecast makes them: compiled, some paths at once."""
+def our_rollouts(drawn: Drawn, method: Integrator) -> Callable[[], np.ndarray]:
+    """sgpd's rollouts."""
     steps = jnp.full(LENGTH, H)
+    return rollouts(drawn, lambda field, x0: rollout(method, field, x0, steps).states)
 
-    @jax.jit
-    def run(weights: Weights, starts):
-        one = lambda each: rollout(method, drawn.field(each[0]), each[1], steps).states
-        return jax.lax.map(one, (weights, starts), batch_size=AT_ONCE)
 
-    return lambda: run(drawn.weights, drawn.starts)
+def rollouts(drawn: Drawn, solve: Callable[[Field, Array], Array]) -> Callable[[], np.ndarray]:
+    """All fields solved, as a forecast does it: compiled, some paths at once, batches on all cores."""
+    run = jax.jit(lambda stack: jax.vmap(lambda weights, x0: solve(drawn.field(weights), x0))(*stack))
+    return lambda: in_batches(run, (drawn.weights, drawn.starts), AT_ONCE)
 
 
 def our_gradient(drawn: Drawn, method: Integrator) -> Callable[[], Weights]:

@@ -28,6 +28,7 @@ from timing import clocked, side_by_side
 from torch import Tensor
 from torchdiffeq import odeint
 
+from sgpd.inference.batches import in_batches
 from sgpd.integrators import Integrator, RungeKutta, Tableau
 from sgpd.integrators import get as get_integrator
 
@@ -170,15 +171,12 @@ def throughput(repeats: int) -> list[Row]:
 
 
 def _rollouts(method: Integrator, count: int) -> Callable:
-    """Draws and their rollouts, some at once, as a forecast makes them."""
+    """Draws and their rollouts, as a forecast makes them: some at once, batches on all cores."""
     drawn = Pendulums.draw(count)
-
-    @jax.jit
-    def run(drawn: Pendulums):
-        return jax.lax.map(lambda each: drawn.states(method, *each), (drawn.normals, drawn.weights), batch_size=AT_ONCE)
-
-    assert jnp.isfinite(run(drawn)).all()
-    return lambda: run(drawn)
+    run = jax.jit(lambda stack: jax.vmap(lambda *each: drawn.states(method, *each))(*stack))
+    job = lambda: in_batches(run, (drawn.normals, drawn.weights), AT_ONCE)
+    assert np.isfinite(job()).all()
+    return job
 
 
 def _gradient(method: Integrator, count: int) -> Callable:
