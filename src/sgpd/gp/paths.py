@@ -31,9 +31,7 @@ class Path(eqx.Module):
     update: Float[Array, " m"]  # v
 
     def __call__(self, x: Point) -> Scalar:
-        return _value_by_rule(
-            self, 1.0 * x
-        )  # a rule under jit and vmap refuses NumPy arrays
+        return _value_by_rule(self, 1.0 * x)  # a rule under jit and vmap refuses NumPy arrays
 
     def gradient(self, x: Point) -> Point:
         """∇f(x)."""

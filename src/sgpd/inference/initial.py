@@ -5,6 +5,7 @@ structure is linear in its latents, the inducing values that explain the derivat
 """
 
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import equinox as eqx
 import jax
@@ -34,8 +35,20 @@ class Smoothed(NamedTuple):
     derivatives: np.ndarray
 
 
+_smoothed_runs: WeakKeyDictionary[Run, Smoothed] = WeakKeyDictionary()
+
+
 def smooth_run(run: Run) -> Smoothed:
-    """A smoothing spline through each channel between two gaps, its stiffness by generalised cross-validation."""
+    """A smoothing spline through each channel between two gaps, its stiffness by generalised cross-validation.
+
+    A fit asks for it several times, so it is remembered as long as the run is.
+    """
+    if run not in _smoothed_runs:
+        _smoothed_runs[run] = _smooth_stretches(run)
+    return _smoothed_runs[run]
+
+
+def _smooth_stretches(run: Run) -> Smoothed:
     intervals = np.diff(run.times)
     ends = np.flatnonzero(intervals > LONG_GAP * np.median(intervals)) + 1
     stretches = zip(np.split(run.times, ends), np.split(run.states, ends), strict=True)

@@ -85,35 +85,33 @@ def train_networks(
     networks = jax.vmap(lambda key: HamiltonianNetwork.initial(key, states.shape[-1]))(keys)
     networks, rows, targets = _cast((networks, states, derivatives), jnp.float32)
     moments = jax.vmap(_optimiser(weight_decay).init)(networks)
-    for done in range(0, steps, ROUND):
-        count = min(ROUND, steps - done)
-        networks, moments = _train(networks, moments, rows, targets, jnp.asarray(count), weight_decay)
-        if progress is not None:
+    # Not one compiled loop: there XLA would write out the matrix products itself, ten times slower than its library.
+    for done in range(1, steps + 1):
+        networks, moments = _train_step(networks, moments, rows, targets, weight_decay)
+        if progress is not None and (done % ROUND == 0 or done == steps):
             jax.block_until_ready(networks)  # what has only been asked for is not done
-            progress(done + count, steps)
+            progress(done, steps)
     networks = _cast(networks, jnp.float64)
     return [jax.tree.map(lambda leaf, i=i: leaf[i], networks) for i in range(len(seeds))]
 
 
 @eqx.filter_jit
-def _train(
+def _train_step(
     networks: HamiltonianNetwork,
     moments: optax.OptState,
     states: Float[Array, "seeds n d"],
     derivatives: Float[Array, "seeds n d"],
-    count: Int[Array, ""],  # an array, so that a shorter last round is not compiled anew
     weight_decay: float,
 ) -> tuple[HamiltonianNetwork, optax.OptState]:
-    """`count` more steps for each network, on all of its rows at once."""
+    """One more step for each network, on all of its rows at once."""
     optimiser = _optimiser(weight_decay)
 
-    def step(now, x, dx):
-        network, moments = now
+    def step(network, moments, x, dx):
         error = lambda network: jnp.mean((jax.vmap(network)(x) - dx) ** 2)
         change, moments = optimiser.update(jax.grad(error)(network), moments, network)
         return optax.apply_updates(network, change), moments
 
-    return jax.lax.fori_loop(0, count, lambda _, now: jax.vmap(step)(now, states, derivatives), (networks, moments))
+    return jax.vmap(step)(networks, moments, states, derivatives)
 
 
 def _optimiser(weight_decay: float) -> optax.GradientTransformation:
