@@ -39,8 +39,7 @@ class Path(eqx.Module):
 
 
 # Derivatives by x are written out: they come from the sines, cosines and exponentials of the value itself, where
-# automatic differentiation would go through all features again for every direction. So are sums over the few
-# coordinates, column by column: as matrix products they would be loops of their own.
+# automatic differentiation would go through all features again for every direction.
 
 WRITTEN_OUT = 3  # coordinates, at most, for which second derivatives are
 
@@ -67,8 +66,7 @@ def _hessian(path: Path, x: Point) -> Float[Array, "k k"]:
 
 def _phases(path: Path, x: Point) -> Float[Array, " s"]:
     """ωᵢᵀ (x / l)."""
-    scaled = x / path.kernel.lengthscale
-    return sum((column * y for column, y in zip(path.frequencies.T, scaled, strict=True)), start=jnp.zeros(()))
+    return path.frequencies @ (x / path.kernel.lengthscale)
 
 
 def _with_derivative(function: Callable[[Path, Point], Array], derivative: Callable[[Path, Point], Array]):
