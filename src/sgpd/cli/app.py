@@ -151,7 +151,9 @@ def paper(
     out: Annotated[Path, typer.Option(help="Where to write everything; what is finished there is kept.")] = Path(
         "sgpd-paper"
     ),
-    method: Annotated[list[str] | None, typer.Option(help="sgpd, euler or hnn; may be repeated; default: all.")] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(help="sgpd, default, euler, hnn; may be repeated; else all.")
+    ] = None,
     truth: Annotated[str, typer.Option(help="exact, or published: the authors' own drifting reference.")] = "exact",
     seeds: Annotated[int, typer.Option(help="How many seeds of noise and start: 0, 1, ...")] = 5,
     quick: Annotated[bool, typer.Option("--quick", help="Two seeds, shorter training: to see that all works.")] = False,

@@ -109,7 +109,7 @@ def _train_step(
     def step(network, moments, x, dx):
         error = lambda network: jnp.mean((jax.vmap(network)(x) - dx) ** 2)
         change, moments = optimiser.update(jax.grad(error)(network), moments, network)
-        return optax.apply_updates(network, change), moments
+        return eqx.apply_updates(network, change), moments
 
     return jax.vmap(step)(networks, moments, states, derivatives)
 
