@@ -84,7 +84,7 @@ class Kernel(eqx.Module):
         entry = lambda i, j: (
             ((4 * weights * bend) @ (away[i] * away[j]) + 2 * (i == j) * (weights @ slope)) / (units[i] * units[j])
         )
-        return symmetric(entry, x)
+        return symmetric(entry, len(away))
 
     def _columns(self, x: Point, ys: Float[Array, "m k"]) -> list[Float[Array, " m"]]:
         """(x - y) / l, a column for each coordinate."""
@@ -182,8 +182,7 @@ def _squares(away: list[Squares]) -> Squares:
     return sum((column**2 for column in away), start=jnp.zeros(()))
 
 
-def symmetric(entry: Callable[[int, int], Scalar], x: Point) -> Float[Array, "k k"]:
-    """The symmetric matrix with those entries, for as many rows as x has coordinates."""
-    k = x.shape[0]
-    below = {(i, j): entry(i, j) for i in range(k) for j in range(i + 1)}
-    return jnp.stack([jnp.stack([below[max(i, j), min(i, j)] for j in range(k)]) for i in range(k)])
+def symmetric(entry: Callable[[int, int], Scalar], size: int) -> Float[Array, "k k"]:
+    """The symmetric matrix with those entries on and below its diagonal."""
+    below = {(i, j): entry(i, j) for i in range(size) for j in range(i + 1)}
+    return jnp.stack([jnp.stack([below[max(i, j), min(i, j)] for j in range(size)]) for i in range(size)])

@@ -59,8 +59,8 @@ def _gradient(path: Path, x: Point) -> Point:
 def _hessian(path: Path, x: Point) -> Float[Array, "k k"]:
     s, c = sincos(_phases(path, x))
     bends = -path.sine_weights * s - path.cosine_weights * c
-    units = path.kernel.lengthscale
-    prior = symmetric(lambda i, j: bends @ (path.frequencies[:, i] * path.frequencies[:, j]) / units[i] / units[j], x)
+    columns, units = path.frequencies.T, path.kernel.lengthscale
+    prior = symmetric(lambda i, j: bends @ (columns[i] * columns[j]) / (units[i] * units[j]), x.shape[0])
     return prior + path.kernel.hessian(x, path.inducing, path.update)
 
 

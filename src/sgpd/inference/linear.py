@@ -12,6 +12,7 @@ covariance and the evidence are all in closed form. The starts are eliminated on
 only u is ever solved for together.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -104,16 +105,26 @@ class Solution(NamedTuple):
 def roll(integrator: Integrator, field: Field, recording: Recording, at: Shooting) -> Float[Array, "r n d"]:
     """The rows of all pieces: a step from row to row, or a fresh start where the mask says so."""
 
-    def piece(starts, restart, steps):
-        def to_next(x, inputs):
-            start, again, hs = inputs
-            for h in hs:
-                x, _ = integrator.advance(field, x, h)
-            x = jnp.where(again, start, x)
-            return x, x
+    def to_next(x, hs):
+        for h in hs:
+            x, _ = integrator.advance(field, x, h)
+        return (x,)
 
-        _, rows = jax.lax.scan(to_next, starts[0], (starts[1:], restart[1:], steps))
-        return jnp.concatenate([starts[:1], rows])
+    return _in_pieces(to_next, recording, at)[0]
+
+
+def _in_pieces(to_next: Callable, recording: Recording, at: Shooting) -> tuple[Array, ...]:
+    """The rows of all pieces, from `to_next(row, steps)`, and whatever that gives beside the next row."""
+
+    def piece(starts, restart, steps):
+        def one(x, inputs):
+            start, again, hs = inputs
+            x, *beside = to_next(x, hs)
+            x = jnp.where(again, start, x)
+            return x, (x, *beside)
+
+        _, (rows, *beside) = jax.lax.scan(one, starts[0], (starts[1:], restart[1:], steps))
+        return jnp.concatenate([starts[:1], rows]), *beside
 
     return jax.vmap(piece)(at.starts, at.restart, recording.steps)
 
@@ -127,18 +138,8 @@ def tangent(
 ) -> tuple[Tangent, Float[Array, "r n d p"]]:
     """The rollout of u, with random features if there are any, and its derivatives; also J, by u."""
     field = posterior.field(posterior.unravel(at.u), features)
-
-    def piece(starts, restart, steps):
-        def to_next(x, inputs):
-            start, again, hs = inputs
-            x, *answers = _interval(integrator, field, x, hs)
-            x = jnp.where(again, start, x)
-            return x, (x, *answers)
-
-        _, (rows, *answers) = jax.lax.scan(to_next, starts[0], (starts[1:], restart[1:], steps))
-        return jnp.concatenate([starts[:1], rows]), *answers
-
-    rows, by_row, points, by_field = jax.vmap(piece)(at.starts, at.restart, recording.steps)
+    to_next = lambda x, hs: _interval(integrator, field, x, hs)
+    rows, by_row, points, by_field = _in_pieces(to_next, recording, at)
     stays = ~at.restart[:, 1:]
     by_row, by_field = by_row * stays[:, :, None, None], by_field * stays[:, :, None, None, None]
     free = at.free(recording)[:, :, None, None] * jnp.eye(rows.shape[2])[None, None]
