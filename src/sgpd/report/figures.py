@@ -56,7 +56,7 @@ def _coordinate(axes, k: int, forecast: Forecast, recording: Trajectories, truth
         axes.plot(run.times, run.states[:, k], ".", color=RECORDED, ms=3, label=label)
     axes.axvline(end, color="grey", lw=0.8)
     axes.annotate(
-        "end of recording",
+        "end of what was fitted",
         (end, 1.0),
         (3, -9),
         xycoords=("data", "axes fraction"),
