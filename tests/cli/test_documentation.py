@@ -54,7 +54,8 @@ def test_the_tutorial_is_what_happens(tmp_path, monkeypatch, sgpd_here):
     """Every command ends well and says the lines shown under it; the Python part runs on what they have left."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sgpd.report.write_report", lambda path, *_: path)  # the page has tests of its own
-    monkeypatch.setattr("sgpd.cli.reporting.examine", lambda *_: SimpleNamespace(claims=None, held_out=None))
+    findings = SimpleNamespace(model=None, claims=None, held_out=None, problems=())
+    monkeypatch.setattr("sgpd.cli.reporting.examine", lambda *_: findings)
     text = TUTORIAL.read_text()
     parts = re.split(r"^    \$ sgpd ", text, flags=re.MULTILINE)[1:]
     for part in parts:

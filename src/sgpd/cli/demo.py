@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from sgpd.cli.reporting import run_report
 from sgpd.cli.settings import given_settings
 from sgpd.cli.simulating import run_simulate
 from sgpd.cli.talk import Talk
+
+if TYPE_CHECKING:
+    from sgpd.inference import Model
 
 NOISE_VARIANCE = 0.01
 
@@ -20,20 +24,20 @@ def run_demo(out: Path, seed: int):
     recording, run = out / "recording.csv", out / "run"
     run_simulate("pendulum", recording, None, seed, NOISE_VARIANCE, None, None, talk, hint=False)
     given = given_settings(structure="separable", holdout="20%", seed=seed)
-    run_fit([str(recording)], given, Where(run, force=True), talk)
-    _compare(run, out / "forecast.png", seed, talk)
-    run_report(run, talk)
+    findings = run_fit([str(recording)], given, Where(run, force=True), talk)
+    assert findings is not None  # a fit that is forced has something to do
+    _compare(findings.model, run, out / "forecast.png", seed, talk)
+    run_report(run, talk, findings)
     talk.say("done", f"{time.monotonic() - began:.0f} s in all; all files are in {out}")
 
 
-def _compare(run: Path, figure: Path, seed: int, talk: Talk):
+def _compare(model: "Model", run: Path, figure: Path, seed: int, talk: Talk):
     """The forecast against the truth, which is known here."""
     from sgpd import systems
     from sgpd.report import forecast_figure, save_figure
     from sgpd.report.runs import RunFolder
 
-    folder, system = RunFolder(run), systems.get("pendulum")
-    model, (fitted, _) = folder.model(), folder.recording()
+    system, (fitted, _) = systems.get("pendulum"), RunFolder(run).recording()
     forecast = model.predict(system.x0, duration=system.horizon, paths=64, seed=seed)
     truth = system.simulate(system.x0, forecast.times)
     save_figure(forecast_figure(forecast, fitted, truth), figure)

@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from sgpd.cli.talk import Talk
+
 if TYPE_CHECKING:
     from sgpd.checks import Check, CheckReport
     from sgpd.data import Trajectories
@@ -23,6 +25,7 @@ class Findings:
     held_out: "HeldOut | None"
     duration: float  # over which the claims were measured
     time_unit: str
+    problems: tuple[str, ...] = ()  # warnings while it was judged
 
     @property
     def overall(self) -> "Overall":
@@ -46,6 +49,11 @@ class Findings:
             return {}
         return {name: float(share) for name, share in zip(self.model.names, self.held_out.error, strict=True)}
 
+    @property
+    def checked_to(self) -> float:
+        """How far ahead forecasts were compared with a recording; 0 where none was."""
+        return 0.0 if self.held_out is None else self.held_out.checked_to
+
     def to_dict(self) -> dict:
         """For machines; fields are only ever added."""
         overall = self.overall
@@ -64,7 +72,7 @@ class Findings:
             "learned": self.learned,
             "noise": dict(zip(self.model.names, map(float, self.model.noise), strict=True)),
             "held_out_error": self.error,
-            "checked_to": 0.0 if self.held_out is None else self.held_out.checked_to,
+            "checked_to": self.checked_to,
         }
 
 
@@ -73,14 +81,16 @@ def as_dict(check: "Check", group: str) -> dict:
     return {**asdict(check), "group": group}
 
 
-def examine(model: "Model", fitted: "Trajectories", held_out: "Trajectories | None", seed: int) -> Findings:
+def examine(model: "Model", fitted: "Trajectories", held_out: "Trajectories | None", seed: int, talk: Talk) -> Findings:
     """Measure everything."""
     from sgpd.inference import judge_held_out
 
-    duration = long_enough(model, fitted)
-    claims = model.check(duration, seed=seed)
-    judged = None if held_out is None else judge_held_out(model, held_out, seed=seed)
-    return Findings(model, claims, judged, duration, fitted.time_unit)
+    talk.say("check", "every claim, on drawn fields" + ("" if held_out is None else "; bands, on held-out rows"))
+    duration, problems = long_enough(model, fitted), []
+    with talk.heeding(problems.append):
+        claims = model.check(duration, seed=seed)
+        judged = None if held_out is None else judge_held_out(model, held_out, seed=seed)
+    return Findings(model, claims, judged, duration, fitted.time_unit, tuple(problems))
 
 
 def long_enough(model: "Model", fitted: "Trajectories") -> float:

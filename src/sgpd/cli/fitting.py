@@ -94,9 +94,10 @@ def _fit(folder: "RunFolder", talk: Talk) -> Findings:
     settings = folder.config()["settings"]
     fitted, held_out = folder.recording()
     model = _model(folder, settings, fitted, talk)
-    talk.say("check", "every claim, on drawn fields" + ("" if held_out is None else "; bands, on held-out rows"))
-    with talk.heeding():
-        return examine(model, fitted, held_out, settings["seed"])
+    findings = examine(model, fitted, held_out, settings["seed"], talk)
+    for sentence in findings.problems:
+        talk.attention(sentence)
+    return findings
 
 
 def _model(folder: "RunFolder", settings: dict[str, Any], fitted, talk: Talk) -> "Model":
@@ -192,7 +193,7 @@ def _tell(findings: Findings, out: Path, seconds: float, talk: Talk):
 
 
 def tell_next(findings: Findings, out: Path, talk: Talk):
-    """What to do with a fitted run."""
-    ahead = float(f"{2 * findings.duration / TIMES_LONGER:.1g}")
+    """What to do with a fitted run: forecast as far as that was tested, or as the recording is long."""
+    ahead = findings.checked_to or findings.duration / TIMES_LONGER
     talk.result("Next:    ", f"sgpd report {out}")
-    talk.result("         ", f"sgpd predict {out} --duration {ahead:g} --out forecast.csv")
+    talk.result("         ", f"sgpd predict {out} --duration {ahead:.2g} --out forecast.csv")

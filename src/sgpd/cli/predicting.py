@@ -170,7 +170,7 @@ def _tell_reach(stored: dict, forecast: "Forecast", unit: str, talk: Talk):
         )
     for check in stored.get("checks", []):
         if check.get("group") == "held out" and check.get("verdict") != "PASS":
-            talk.attention(check["sentence"])
+            talk.remark(check["verdict"], check["sentence"])
 
 
 def _about(run: Path, config: dict, stored: dict, model: "Model", ask: Ask, forecast: "Forecast") -> dict:

@@ -1,34 +1,36 @@
 """`sgpd report`: one page from a run folder."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from sgpd.cli.compilation import keep_compiled_programs
-from sgpd.cli.findings import examine
+from sgpd.cli.findings import Findings, examine
 from sgpd.cli.talk import Talk
 
 
-def run_report(run: Path, talk: Talk) -> Path:
-    """Write RUN/report.html and say where it is."""
+def run_report(run: Path, talk: Talk, findings: Findings | None = None) -> Path:
+    """Write RUN/report.html and say where it is. What was just found out about the run is not measured again."""
     keep_compiled_programs()
     from sgpd.report import write_report
     from sgpd.report.runs import RunFolder
 
     folder = RunFolder.open(run)
-    config, stored, model = folder.config(), folder.checks(), folder.model()
+    config, stored = folder.config(), folder.checks()
     fitted, held_out = folder.recording()
-    talk.say("check", "every claim, on drawn fields" + ("" if held_out is None else "; bands, on held-out rows"))
-    problems: list[str] = []
-    with talk.heeding(problems.append):
-        findings = examine(model, fitted, held_out, config["seed"])
-        talk.say("report", "drawing")
-        about = about_run(run, config, stored.get("seconds"), problems)
-        page = write_report(folder.path / "report.html", model, fitted, findings.claims, about, findings.held_out)
+    if findings is None:
+        findings = examine(folder.model(), fitted, held_out, config["seed"], talk)
+    talk.say("report", "drawing")
+    about = about_run(run, config, stored.get("seconds"), findings.problems)
+    with talk.heeding():
+        page = write_report(
+            folder.path / "report.html", findings.model, fitted, findings.claims, about, findings.held_out
+        )
     talk.data({"schema": "sgpd.report/1", "report": str(page)})
     talk.result("Report:  ", str(page))
     return page
 
 
-def about_run(run: Path, config: dict, seconds: float | None, problems: list[str]):
+def about_run(run: Path, config: dict, seconds: float | None, problems: Sequence[str]):
     """What the page says besides numbers."""
     from sgpd.report import About
 

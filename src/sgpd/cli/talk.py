@@ -41,8 +41,12 @@ class Talk:
 
     def attention(self, sentence: str):
         """Something that deserves a look, while a command works."""
+        self.remark("ATTENTION", sentence)
+
+    def remark(self, verdict: str, sentence: str):
+        """A verdict and its sentence, while a command works."""
         if not self.quiet:
-            _print(self.err, "ATTENTION  ", sentence, STYLES["ATTENTION"])
+            _print(self.err, f"{verdict}  ", sentence, STYLES[verdict])
 
     def result(self, lead: str, text: str = "", style: str = ""):
         """A line of the result: some words in front, and text that is wrapped beside them."""

@@ -7,6 +7,7 @@ from sgpd.gp.inducing import FramedGaussian as FramedGaussian
 from sgpd.gp.inducing import ValueGaussian as ValueGaussian
 from sgpd.gp.inducing import WhitenedGaussian as WhitenedGaussian
 from sgpd.gp.inducing import prior_root as prior_root
+from sgpd.gp.inducing import whitening as whitening
 from sgpd.gp.kernels import Kernel as Kernel
 from sgpd.gp.kernels import Matern32 as Matern32
 from sgpd.gp.kernels import Matern52 as Matern52

@@ -5,11 +5,11 @@ z = L u with L Lᵀ = k(ξ, ξ), so that the prior of u is N(0, I) whatever the 
 
 import equinox as eqx
 import jax.numpy as jnp
-from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar
 from sgpd.gp.kernels import Kernel
+from sgpd.gp.triangular import inverse_root, on_diagonal
 
 # Relative to the kernel's variance.
 JITTER = 1e-8
@@ -17,8 +17,16 @@ JITTER = 1e-8
 
 def prior_root(kernel: Kernel, inducing: Float[Array, "m k"], jitter: float = JITTER) -> Float[Array, "m m"]:
     """L with L Lᵀ = k(ξ, ξ) + jitter σ² I; nan where that is not positive definite."""
-    nugget = jitter * kernel.variance * jnp.eye(inducing.shape[0])
-    return jnp.linalg.cholesky(kernel.matrix(inducing, inducing) + nugget)
+    return jnp.linalg.cholesky(_covariance(kernel, inducing, jitter))
+
+
+def whitening(kernel: Kernel, inducing: Float[Array, "m k"], jitter: float = JITTER) -> Float[Array, "m m"]:
+    """L⁻¹, which makes u of z."""
+    return inverse_root(_covariance(kernel, inducing, jitter))
+
+
+def _covariance(kernel: Kernel, inducing: Float[Array, "m k"], jitter: float) -> Float[Array, "m m"]:
+    return kernel.matrix(inducing, inducing) + jitter * kernel.variance * jnp.eye(inducing.shape[0])
 
 
 class WhitenedGaussian(eqx.Module):
@@ -37,14 +45,14 @@ class WhitenedGaussian(eqx.Module):
     def from_covariance(cls, mean, covariance, diagonal: bool = False) -> "WhitenedGaussian":
         """N(mean, covariance), or its closest with independent values: the one with the same conditional variances."""
         if diagonal:
-            precision = jnp.diagonal(jnp.linalg.inv(covariance), axis1=-2, axis2=-1)
+            precision = on_diagonal(jnp.linalg.inv(covariance))
             return cls(mean, -jnp.log(precision) / 2)
         return cls.from_root(mean, jnp.linalg.cholesky(covariance))
 
     @classmethod
     def from_root(cls, mean, root, diagonal: bool = False) -> "WhitenedGaussian":
         """N(mean, R Rᵀ)."""
-        log_diagonal = jnp.log(jnp.diagonal(root, axis1=-2, axis2=-1))
+        log_diagonal = jnp.log(on_diagonal(root))
         if diagonal:
             return cls(mean, log_diagonal)
         return cls(mean, jnp.tril(root, -1) + jnp.einsum("...i,ij->...ij", log_diagonal, jnp.eye(root.shape[-1])))
@@ -59,7 +67,7 @@ class WhitenedGaussian(eqx.Module):
         """R."""
         if self.diagonal:
             return _diagonal_matrix(jnp.exp(self.raw_root))
-        log_diagonal = jnp.diagonal(self.raw_root, axis1=-2, axis2=-1)
+        log_diagonal = on_diagonal(self.raw_root)
         return jnp.tril(self.raw_root, -1) + _diagonal_matrix(jnp.exp(log_diagonal))
 
     def value(self, normals: Float[Array, "*latents m"]) -> Float[Array, "*latents m"]:
@@ -70,7 +78,7 @@ class WhitenedGaussian(eqx.Module):
 
     def kl(self) -> Scalar:
         """KL(q ‖ p) = ½ (‖R‖² + ‖mean‖² - m) - log det R, summed over the latents."""
-        log_diagonal = self.raw_root if self.diagonal else jnp.diagonal(self.raw_root, axis1=-2, axis2=-1)
+        log_diagonal = self.raw_root if self.diagonal else on_diagonal(self.raw_root)
         square = jnp.sum(self.root**2) + jnp.sum(self.mean**2)
         return (square - self.mean.size) / 2 - jnp.sum(log_diagonal)
 
@@ -132,8 +140,6 @@ class ValueGaussian(eqx.Module):
     mean: Float[Array, "*latents m"]
     log_std: Float[Array, "*latents m"]
 
-    def whitened(self, kernel: Kernel, inducing: Float[Array, "m k"], jitter: float = JITTER) -> WhitenedGaussian:
-        """The same q in whitened coordinates, of one latent: mean L⁻¹ μ and R = L⁻¹ diag(std)."""
-        root = prior_root(kernel, inducing, jitter)
-        solve = lambda right: solve_triangular(root, right, lower=True)
-        return WhitenedGaussian.from_root(solve(self.mean), solve(jnp.diag(jnp.exp(self.log_std))))
+    def whitened(self, whiten: Float[Array, "m m"]) -> WhitenedGaussian:
+        """The same q in whitened coordinates, of one latent: mean L⁻¹ μ and R = L⁻¹ diag(std), where L⁻¹ is given."""
+        return WhitenedGaussian.from_root(whiten @ self.mean, whiten * jnp.exp(self.log_std)[None, :])

@@ -7,15 +7,15 @@ object to call: the same function however often it is called, differentiable in 
 """
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar
-from sgpd.gp.inducing import JITTER, prior_root
+from sgpd.gp.inducing import whitening
 from sgpd.gp.kernels import Kernel, Point, symmetric
 from sgpd.gp.trig import sincos
 
@@ -31,54 +31,85 @@ class Path(eqx.Module):
     update: Float[Array, " m"]  # v
 
     def __call__(self, x: Point) -> Scalar:
-        return _value_by_rule(self, 1.0 * x)  # a rule under jit and vmap refuses NumPy arrays
+        (waves, bumps), x = self._parts(), 1.0 * x  # a rule under jit and vmap refuses NumPy arrays
+        return _height_by_rule(waves, x / self.kernel.lengthscale) + _pull_by_rule(bumps, x)
 
     def gradient(self, x: Point) -> Point:
         """∇f(x)."""
-        return (_gradient_by_rule if x.shape[0] <= WRITTEN_OUT else _gradient)(self, 1.0 * x)
+        (waves, bumps), x = self._parts(), 1.0 * x
+        written_out = x.shape[0] <= WRITTEN_OUT
+        slope, pull_slope = (_slope_by_rule, _pull_slope_by_rule) if written_out else (_slope, _pull_slope)
+        units = self.kernel.lengthscale
+        return slope(waves, x / units) / units + pull_slope(bumps, x)
+
+    def _parts(self) -> "tuple[_Waves, _Bumps]":
+        waves = _Waves(self.frequencies, self.cosine_weights, self.sine_weights)
+        return waves, _Bumps(self.kernel, self.inducing, self.update)
 
 
 # Derivatives by x are written out: they come from the sines, cosines and exponentials of the value itself, where
-# automatic differentiation would go through all features again for every direction.
+# automatic differentiation would go through all features again for every direction. Waves are functions of x / l, so
+# that what moves x and what moves l share a derivative.
 
 WRITTEN_OUT = 3  # coordinates, at most, for which second derivatives are
 
 
-def _value(path: Path, x: Point) -> Scalar:
-    s, c = sincos(_phases(path, x))
-    return path.cosine_weights @ c + path.sine_weights @ s + path.update @ path.kernel.row(x, path.inducing)
+class _Waves(NamedTuple):
+    """The draw of the prior, for lengthscale 1."""
+
+    frequencies: Float[Array, "s k"]
+    cosine_weights: Float[Array, " s"]
+    sine_weights: Float[Array, " s"]
 
 
-def _gradient(path: Path, x: Point) -> Point:
-    s, c = sincos(_phases(path, x))
-    slopes = path.sine_weights * c - path.cosine_weights * s
-    prior = jnp.stack([slopes @ column for column in path.frequencies.T]) / path.kernel.lengthscale
-    return prior + path.kernel.gradient(x, path.inducing, path.update)
+class _Bumps(NamedTuple):
+    """The correction."""
+
+    kernel: Kernel
+    inducing: Float[Array, "m k"]
+    update: Float[Array, " m"]
 
 
-def _hessian(path: Path, x: Point) -> Float[Array, "k k"]:
-    s, c = sincos(_phases(path, x))
-    bends = -path.sine_weights * s - path.cosine_weights * c
-    columns, units = path.frequencies.T, path.kernel.lengthscale
-    prior = symmetric(lambda i, j: bends @ (columns[i] * columns[j]) / (units[i] * units[j]), x.shape[0])
-    return prior + path.kernel.hessian(x, path.inducing, path.update)
+def _height(waves: _Waves, y: Point) -> Scalar:
+    s, c = sincos(waves.frequencies @ y)
+    return waves.cosine_weights @ c + waves.sine_weights @ s
 
 
-def _phases(path: Path, x: Point) -> Float[Array, " s"]:
-    """ωᵢᵀ (x / l)."""
-    return path.frequencies @ (x / path.kernel.lengthscale)
+def _slope(waves: _Waves, y: Point) -> Point:
+    s, c = sincos(waves.frequencies @ y)
+    slopes = waves.sine_weights * c - waves.cosine_weights * s
+    return jnp.stack([slopes @ column for column in waves.frequencies.T])
 
 
-def _with_derivative(function: Callable[[Path, Point], Array], derivative: Callable[[Path, Point], Array]):
-    """The function, with that derivative by x; its derivatives by the path are automatic."""
+def _bend(waves: _Waves, y: Point) -> Float[Array, "k k"]:
+    s, c = sincos(waves.frequencies @ y)
+    bends = -waves.sine_weights * s - waves.cosine_weights * c
+    columns = waves.frequencies.T
+    return symmetric(lambda i, j: bends @ (columns[i] * columns[j]), y.shape[0])
+
+
+def _pull(bumps: _Bumps, x: Point) -> Scalar:
+    return bumps.update @ bumps.kernel.row(x, bumps.inducing)
+
+
+def _pull_slope(bumps: _Bumps, x: Point) -> Point:
+    return bumps.kernel.gradient(x, bumps.inducing, bumps.update)
+
+
+def _pull_bend(bumps: _Bumps, x: Point) -> Float[Array, "k k"]:
+    return bumps.kernel.hessian(x, bumps.inducing, bumps.update)
+
+
+def _with_derivative(function: Callable[[Any, Point], Array], derivative: Callable[[Any, Point], Array]):
+    """The function, with that derivative by x; its derivatives by its other argument are automatic."""
     by_rule = eqx.filter_custom_jvp(function)
 
     @by_rule.def_jvp
     def rule(primals, tangents):  # a tangent is None where nothing moves
-        (path, x), (path_moves, x_moves) = primals, tangents
-        still, moving = eqx.partition(path, jax.tree.map(lambda move: move is None, path_moves, is_leaf=_is_none))
-        value, change = jax.jvp(lambda moving: function(eqx.combine(moving, still), x), (moving,), (path_moves,))
-        return value, change if x_moves is None else change + derivative(path, x) @ x_moves
+        (part, x), (part_moves, x_moves) = primals, tangents
+        still, moving = eqx.partition(part, jax.tree.map(lambda move: move is None, part_moves, is_leaf=_is_none))
+        value, change = jax.jvp(lambda moving: function(eqx.combine(moving, still), x), (moving,), (part_moves,))
+        return value, change if x_moves is None else change + derivative(part, x) @ x_moves
 
     return by_rule
 
@@ -87,8 +118,10 @@ def _is_none(leaf) -> bool:
     return leaf is None
 
 
-_gradient_by_rule = _with_derivative(_gradient, _hessian)
-_value_by_rule = _with_derivative(_value, _gradient_by_rule)
+_slope_by_rule = _with_derivative(_slope, _bend)
+_height_by_rule = _with_derivative(_height, _slope_by_rule)
+_pull_slope_by_rule = _with_derivative(_pull_slope, _pull_bend)
+_pull_by_rule = _with_derivative(_pull, _pull_slope_by_rule)
 
 
 def draw_path(
@@ -97,20 +130,24 @@ def draw_path(
     whitened: Float[Array, " m"],
     frequencies: Float[Array, "s k"],
     weights: Float[Array, "2 s"],
-    jitter: float = JITTER,
+    whiten: Float[Array, "m m"] | None = None,
 ) -> Path:
-    """The path with inducing values z = L u that belongs to standard normal feature weights."""
+    """The path with inducing values z = L u that belongs to standard normal feature weights; L⁻¹ may be given."""
     amplitude = jnp.sqrt(kernel.variance / max(frequencies.shape[0], 1))
-    prior = Path(kernel, inducing, frequencies, *(amplitude * weights), update=jnp.zeros(inducing.shape[0]))
-    root = prior_root(kernel, inducing, jitter)
+    waves = _Waves(frequencies, *(amplitude * weights))
+    prior = jax.vmap(lambda x: _height_by_rule(waves, x / kernel.lengthscale))(inducing)
+    whiten = whitening(kernel, inducing) if whiten is None else whiten
     # v = K⁻¹ (z - f(ξ)) = L⁻ᵀ (u - L⁻¹ f(ξ))
-    pulled = whitened - solve_triangular(root, jax.vmap(prior)(inducing), lower=True)
-    return eqx.tree_at(lambda path: path.update, prior, solve_triangular(root.T, pulled, lower=False))
+    update = whiten.T @ (whitened - whiten @ prior)
+    return Path(kernel, inducing, *waves, update)
 
 
 def mean_path(
-    kernel: Kernel, inducing: Float[Array, "m k"], whitened: Float[Array, " m"], jitter: float = JITTER
+    kernel: Kernel,
+    inducing: Float[Array, "m k"],
+    whitened: Float[Array, " m"],
+    whiten: Float[Array, "m m"] | None = None,
 ) -> Path:
     """The mean function for inducing values z = L u: no prior features, only the correction."""
     dimension = inducing.shape[1]
-    return draw_path(kernel, inducing, whitened, jnp.zeros((0, dimension)), jnp.zeros((2, 0)), jitter)
+    return draw_path(kernel, inducing, whitened, jnp.zeros((0, dimension)), jnp.zeros((2, 0)), whiten)

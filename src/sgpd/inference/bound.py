@@ -92,11 +92,14 @@ def bound(
     integrator: Integrator,
 ) -> Bound:
     """The bound, estimated on the windows `index`: one drawn field for every window and path."""
-    batch = observations.take(index)
-    mean, std = parameters.starts.mean[index], parameters.starts.std[index]
+    batch, posterior = observations.take(index), parameters.field.ready()
+    # A product, because the gradient of an indexed row would be a scatter, which keeps XLA from making one kernel of a
+    # training's steps.
+    chosen = jax.nn.one_hot(index, observations.states.shape[0], dtype=float)
+    mean, std = chosen @ parameters.starts.mean, chosen @ parameters.starts.std
 
     def one_path(states, observed, steps, mean, std, weights, values, start):
-        field = parameters.field.draw(values, Features(noise.frequencies, weights))
+        field = posterior.draw(values, Features(noise.frequencies, weights))
         path = rollout(integrator, field, mean + std * start, steps, batch.steps_per_interval)
         return log_density(states, observed, path.states, parameters.log_noise), path.residual, path.converged
 
@@ -108,7 +111,7 @@ def bound(
     scale = observations.states.shape[0] / index.shape[0]
     return Bound(
         expected_log_density=scale * density.mean(axis=1).sum(),
-        kl=parameters.field.kl() + parameters.starts.kl(),
+        kl=posterior.kl() + parameters.starts.kl(),
         worst_residual=residual.max(),
         converged=converged.mean(),
     )

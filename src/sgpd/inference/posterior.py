@@ -1,5 +1,6 @@
 """The posterior over vector fields: a structure, its latents' kernels and inducing points, and q over their values."""
 
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from sgpd.gp import (
     host_normals,
     mean_path,
     spread_normals,
+    whitening,
 )
 from sgpd.gp.features import Spread
 from sgpd.structures import Structure
@@ -42,6 +44,14 @@ class LatentGroup(eqx.Module):
     scaled_locations: Float[Array, "count m k"]
     scale: Float[Array, "count 1 k"]
     jitter: float = eqx.field(static=True, default=JITTER)  # relative to the kernel's variance
+    known_whitening: Float[Array, "count m m"] | None = None
+
+    @property
+    def whitening(self) -> Float[Array, "count m m"]:
+        """L⁻¹ of each latent."""
+        if self.known_whitening is not None:
+            return self.known_whitening
+        return jax.vmap(partial(whitening, jitter=self.jitter))(self.kernel, self.inducing)
 
     @property
     def inducing(self) -> Float[Array, "count m k"]:
@@ -68,15 +78,18 @@ class FieldPosterior(eqx.Module):
     def whitened(self) -> tuple[WhitenedGaussian | FramedGaussian, ...]:
         """q(u), whatever the coordinates in which it is kept."""
         return tuple(
-            jax.vmap(partial(ValueGaussian.whitened, jitter=g.jitter))(q, g.kernel, g.inducing)
-            if isinstance(q, ValueGaussian)
-            else q
+            jax.vmap(ValueGaussian.whitened)(q, g.whitening) if isinstance(q, ValueGaussian) else q
             for q, g in zip(self.values, self.groups, strict=True)
         )
 
     def plain(self) -> "FieldPosterior":
         """The same posterior with q(u) in whitened coordinates and no frame: what a model keeps."""
         return eqx.tree_at(lambda p: p.values, self, tuple(q.plain() for q in self.whitened))
+
+    def ready(self) -> "FieldPosterior":
+        """The same posterior, with what all draws and the KL share computed once."""
+        groups = tuple(replace(g, known_whitening=g.whitening) for g in self.groups)
+        return replace(self, groups=groups).plain()
 
     def kl(self) -> Scalar:
         """KL(q ‖ p) over all latents."""
@@ -99,12 +112,12 @@ class FieldPosterior(eqx.Module):
         """The latents through given whitened inducing values, one stack a group."""
         if features is None:
             return [
-                jax.vmap(partial(mean_path, jitter=g.jitter))(g.kernel, g.inducing, u)
+                jax.vmap(mean_path)(g.kernel, g.inducing, u, g.whitening)
                 for g, u in zip(self.groups, whitened, strict=True)
             ]
         parts = zip(self.groups, whitened, features.frequencies, features.weights, strict=True)
         return [
-            jax.vmap(partial(draw_path, jitter=g.jitter), in_axes=(0, 0, 0, None, 0))(g.kernel, g.inducing, u, w, b)
+            jax.vmap(draw_path, in_axes=(0, 0, 0, None, 0, 0))(g.kernel, g.inducing, u, w, b, g.whitening)
             for g, u, w, b in parts
         ]
 

@@ -22,6 +22,7 @@ from sgpd.outcome import NumericalFailure, Outcome
 
 SELECTION_PATHS = 5
 BETWEEN_SAVES = 1.0  # seconds
+DRAWN_AHEAD = 2**24  # random numbers for the steps of a training, at most
 MAX_SKIPPED = 50  # steps in a row whose gradient was not finite, before the training is given up
 
 
@@ -133,16 +134,30 @@ def _pass(problem: Problem, parameters: Parameters, optimiser: Any, keys: Array)
         places = jnp.arange(count * batch) % problem.windows
         batches = jr.permutation(keys[1], problem.windows)[places].reshape(count, batch)
 
+        together = _together(problem, parameters.field)
+
         def step(state, drawn):
-            index, step_key = drawn
-            noise = _noise(problem, state[0].field, step_key)
-            *state, estimate = _step(problem, *state, index, noise)
+            *state, estimate = _step(problem, *state, *drawn)
             return tuple(state), estimate
 
-        state, estimates = jax.lax.scan(step, (parameters, optimiser), (batches, jr.split(keys[2], count)))
-        return keys, *state, estimates
+        def several_steps(state, drawn):
+            index, step_keys = drawn
+            noise = jax.vmap(lambda key: _noise(problem, parameters.field, key))(step_keys)
+            return jax.lax.scan(step, state, (index, noise))
+
+        step_keys = jr.split(keys[2], count).reshape(-1, together)
+        drawn = (batches.reshape(-1, together, batch), step_keys)
+        state, estimates = jax.lax.scan(several_steps, (parameters, optimiser), drawn)
+        return keys, *state, jax.tree.map(lambda each: each.reshape(count), estimates)
 
     return jax.vmap(one_seed)(problem, parameters, optimiser, keys)
+
+
+def _together(problem: Problem, posterior: FieldPosterior) -> int:
+    """The steps whose random numbers are drawn ahead: inside the loop of steps they would be most of what it does."""
+    drawn = jax.eval_shape(lambda key: _noise(problem, posterior, key), jr.key(0))
+    size, count = sum(leaf.size for leaf in jax.tree.leaves(drawn)), problem.steps_per_epoch
+    return max(n for n in range(1, count + 1) if count % n == 0 and (n == 1 or n * size <= DRAWN_AHEAD))
 
 
 def _noise(problem: Problem, posterior: FieldPosterior, key: Array) -> Noise:

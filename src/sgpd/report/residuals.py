@@ -82,7 +82,7 @@ def _plot(material: Material, name: str, left: Left) -> Plot:
         lines.append(Line(lags, correlation, names[k], colour, width=1))
         lines.append(Dots(lags, correlation, names[k], colour, symbol, 5))
         inside = np.mean(np.abs(left.values[seen, k]) < 1.96)
-        said.append(f"{names[k]}: {share(inside)} within 1.96, neighbours correlate by {correlation[0]:.2f}")
+        said.append(f"{names[k]}: {share(inside)} within 1.96")
     lags = np.arange(1, len(pairs) + 1, dtype=float)
     edge = 1.96 / np.sqrt(np.maximum(pairs, 1))
     panels = (
