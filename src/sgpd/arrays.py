@@ -3,6 +3,7 @@
 import os
 
 import jax
+import numpy as np
 from jaxlib.version import __version_info__ as jaxlib_version_info
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -30,3 +31,8 @@ for _name, _value in _FLAGS.items():
 State = Float[Array, " d"]  # x; for Hamiltonian systems x = (p, q), momenta first
 Scalar = Float[Array, ""]
 Key = PRNGKeyArray
+
+
+def on_device(values) -> Array:
+    """NumPy's numbers as an array of JAX. `jnp.asarray` compiles a program for every new shape, 10 ms each."""
+    return jax.device_put(np.asarray(values), may_alias=False)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from sgpd.arrays import Scalar, State
+from sgpd.arrays import Scalar, State, on_device
 
 Field = Callable[[State], State]
 
@@ -44,7 +44,7 @@ class Traits:
 
 def taken(stack: Field, index: int | slice | np.ndarray) -> Field:
     """Some of the fields that are stacked along a leading axis, by NumPy: nothing to compile."""
-    return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[index]) if eqx.is_array(leaf) else leaf, stack)
+    return jax.tree.map(lambda leaf: on_device(np.asarray(leaf)[index]) if eqx.is_array(leaf) else leaf, stack)
 
 
 def halves(x: State) -> tuple[Float[Array, " n"], Float[Array, " n"]]:

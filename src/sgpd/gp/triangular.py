@@ -15,6 +15,7 @@ Square = Float[Array, "n n"]
 
 
 @jax.custom_jvp
+@jax.jit  # traced once for each size
 def inverse_root(matrix: Square) -> Square:
     """L⁻¹, where L Lᵀ = `matrix` and L is lower triangular; nan where `matrix` is not positive definite."""
     size = matrix.shape[0]

@@ -32,6 +32,7 @@ _COSINE = (
 
 
 @jax.custom_jvp
+@jax.jit  # traced once for each shape, which is most of the time that it takes to trace a program of ours
 def sincos(x: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
     """(sin x, cos x); nan where x is not finite."""
     k = jnp.round(x * (2 / jnp.pi))

@@ -12,6 +12,7 @@ from jaxtyping import Array, PyTree
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
+from sgpd.arrays import on_device
 from sgpd.outcome import BadInput
 from sgpd.writing import write_whole
 
@@ -71,5 +72,5 @@ def _restored(array: np.ndarray, like: Any) -> Array | int:
     if isinstance(like, int):
         return int(array)
     if jnp.issubdtype(like.dtype, jax.dtypes.prng_key):
-        return jax.random.wrap_key_data(jnp.asarray(array))
-    return jnp.asarray(array)
+        return jax.random.wrap_key_data(on_device(array))
+    return on_device(array)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from sgpd.arrays import on_device
 from sgpd.checks import Check
 from sgpd.data import Run, Trajectories
 from sgpd.inference.initial import noise_std, smooth_run
@@ -147,7 +148,7 @@ def _recorded_energy(data: Trajectories, posterior: FieldPosterior) -> Check | N
 
 
 def _block_means(energy, run: Run) -> np.ndarray:
-    along = np.asarray(jax.jit(jax.vmap(energy))(jnp.asarray(smooth_run(run).states)))
+    along = np.asarray(jax.jit(jax.vmap(energy))(on_device(smooth_run(run).states)))
     size = len(along) // BLOCKS
     return along[: size * BLOCKS].reshape(BLOCKS, size).mean(axis=1)
 
@@ -162,7 +163,7 @@ def _slope(values: np.ndarray) -> tuple[float, float]:
 
 def _inducing(posterior: FieldPosterior, rows: np.ndarray) -> Check:
     specs = posterior.structure.groups(posterior.dimension)
-    states = jnp.asarray(rows.reshape(-1, rows.shape[-1]))
+    states = on_device(rows.reshape(-1, rows.shape[-1]))
     pairs = zip(posterior.groups, specs, strict=True)
     shares = [float(jnp.max(_left_open(group, spec.inputs(states)))) for group, spec in pairs]
     title, worst = "prior variance that inducing points leave open", max(shares)

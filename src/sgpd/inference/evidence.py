@@ -15,7 +15,7 @@ from jax.flatten_util import ravel_pytree
 from jax.scipy.linalg import block_diag, solve_triangular
 from jaxtyping import Array, Float
 
-from sgpd.arrays import Scalar
+from sgpd.arrays import Scalar, on_device
 from sgpd.gp import prior_root
 from sgpd.inference.linear import Recording, Shooting, Solution, log_evidence, moved, regression, response, solve
 from sgpd.inference.posterior import FieldPosterior
@@ -168,13 +168,13 @@ def _maximised(hyper: Hyper, start: Hyper, original, recording, at, found, box: 
         moves[-hyper.noise.shape[0] :] = 0.0
 
     def evaluate(x):
-        judged = objective(jnp.asarray(x), start, original, recording, at, found)
+        judged = objective(on_device(x), start, original, recording, at, found)
         value = float(judged.minus)
         return (value, np.asarray(judged.gradient)) if np.isfinite(value) else (1e10, np.zeros_like(x))
 
     bounds = list(zip(flat - moves, flat + moves, strict=True))
     best = minimize(evaluate, flat, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 15})
-    return unravel(jnp.asarray(best.x))
+    return unravel(on_device(best.x))
 
 
 def _refitted(

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
-from sgpd.arrays import State
+from sgpd.arrays import State, on_device
 from sgpd.fields import Field
 from sgpd.inference.batches import in_batches
 from sgpd.inference.intervals import interval_of
@@ -184,7 +184,7 @@ def roll_paths(
     if len(lead) == 0:
         return _roll_ahead(posterior, drawn, ahead, times, schedule)
     led = _roll(posterior, drawn, trained, Schedule(np.zeros(0), 1, np.zeros(1, int)).after(lead))
-    onwards = Drawn(Unknowns(drawn.unknowns.u, jnp.asarray(led.states[:, -1])), drawn.features)
+    onwards = Drawn(Unknowns(drawn.unknowns.u, on_device(led.states[:, -1])), drawn.features)
     rolled = _roll_ahead(posterior, onwards, ahead, times, schedule)
     return Rolled(rolled.states, led.ok & rolled.ok, np.maximum(led.residual, rolled.residual))
 
@@ -192,12 +192,12 @@ def roll_paths(
 def _roll_ahead(posterior, drawn: Drawn, ahead: Integrator | None, times: np.ndarray, schedule: Schedule) -> Rolled:
     if ahead is not None:
         return _roll(posterior, drawn, ahead, schedule)
-    return _each(drawn, partial(_rolled_adaptively, posterior, times=jnp.asarray(times)), np.arange(len(times)))
+    return _each(drawn, partial(_rolled_adaptively, posterior, times=on_device(times)), np.arange(len(times)))
 
 
 def _roll(posterior: FieldPosterior, drawn: Drawn, integrator: Integrator, schedule: Schedule) -> Rolled:
     run = partial(
-        _rolled, posterior, integrator=integrator, steps=jnp.asarray(schedule.rounded().steps), block=schedule.block
+        _rolled, posterior, integrator=integrator, steps=on_device(schedule.rounded().steps), block=schedule.block
     )
     return _each(drawn, run, schedule.ends)
 

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sgpd.arrays import on_device
 from sgpd.data import Run, Trajectories
 from sgpd.gp import FramedGaussian, Kernel, SquaredExponential, WhitenedGaussian
 from sgpd.inference.posterior import FieldPosterior, LatentGroup
@@ -134,7 +135,7 @@ def _matched(
     groups = [_group(spec, states, m, kernel, points) for spec, m in zip(specs, multiples, strict=True)]
     zero = tuple(WhitenedGaussian.isotropic(jnp.zeros(g.scaled_locations.shape[:2]), 1.0, diagonal) for g in groups)
     unit = FieldPosterior(structure, states.shape[1], tuple(groups), zero)
-    whole = np.asarray(unit.design(jnp.asarray(states)))
+    whole = np.asarray(unit.design(on_device(states)))
     if not np.isfinite(whole).all():
         raise NumericalFailure(Outcome.NOT_POSITIVE_DEFINITE)
     ends = np.cumsum([q.mean.size for q in zero])[:-1]
@@ -144,7 +145,7 @@ def _matched(
     scaled = [block * a[None, None, :, None] for block, a in zip(design, amplitudes, strict=True)]
     stacked = np.concatenate([b.reshape(*b.shape[:2], -1) for b in scaled], axis=2)
     mean, covariance, evidence = _ridge(stacked, smoothed.derivatives)
-    variances = [jnp.asarray(2 * np.log(a)) for a in amplitudes]
+    variances = [on_device(2 * np.log(a)) for a in amplitudes]
     groups = [eqx.tree_at(lambda g: g.kernel.log_variance, g, v) for g, v in zip(groups, variances, strict=True)]
     return FieldPosterior(structure, states.shape[1], tuple(groups), gaussians(zero, mean, covariance)), evidence
 
@@ -157,12 +158,12 @@ def _group(
             f"The latent {spec.name!r} is differentiated, and so is the field that it makes, but functions of "
             f"{kernel.__name__} can be differentiated only once; use SquaredExponential or Matern52."
         )
-    inputs = np.asarray(spec.inputs(jnp.asarray(states)))  # (count, n, k)
+    inputs = np.asarray(spec.inputs(on_device(states)))  # (count, n, k)
     spread = inputs.std(axis=1)
     lengthscale = multiple * np.where(spread > 0, spread, 1.0)
     locations = np.stack([inducing_points(x, points) for x in inputs])
-    scale = jnp.asarray(lengthscale)[:, None, :]
-    return LatentGroup(jax.vmap(kernel)(jnp.asarray(lengthscale)), jnp.asarray(locations) / scale, scale)
+    scale = on_device(lengthscale)[:, None, :]
+    return LatentGroup(jax.vmap(kernel)(on_device(lengthscale)), on_device(locations) / scale, scale)
 
 
 def inducing_points(inputs: np.ndarray, points: int | None = None) -> np.ndarray:
@@ -236,8 +237,8 @@ def gaussians(
     for q in like:
         count, m = q.mean.shape
         ends = range(start, start + count * m, m)
-        blocks = jnp.asarray(np.stack([covariance[k : k + m, k : k + m] for k in ends]))
-        means = jnp.asarray(mean[start : start + count * m].reshape(count, m))
+        blocks = on_device(np.stack([covariance[k : k + m, k : k + m] for k in ends]))
+        means = on_device(mean[start : start + count * m].reshape(count, m))
         parts.append(WhitenedGaussian.from_covariance(means, blocks, q.plain().diagonal))
         start += count * m
     return tuple(parts)

@@ -16,7 +16,7 @@ import jax.scipy.linalg as jsl
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from sgpd.arrays import State
+from sgpd.arrays import State, on_device
 from sgpd.gp.features import Spread
 from sgpd.inference.linear import Recording, Regression, Shooting, Solution
 from sgpd.inference.posterior import Features, FieldPosterior, sample_features
@@ -44,7 +44,7 @@ class Unknowns(NamedTuple):
 
     def at(self, piece: int) -> "Unknowns":
         """With the start of one piece only."""
-        return Unknowns(self.u, jnp.asarray(np.asarray(self.starts)[..., piece, :]))
+        return Unknowns(self.u, on_device(np.asarray(self.starts)[..., piece, :]))
 
 
 class Stored(NamedTuple):
@@ -63,7 +63,7 @@ class Drawn(NamedTuple):
 
     def after(self, best: Unknowns) -> "Drawn":
         """The best estimate first: a draw to which random features add nothing."""
-        stack = lambda first, rest: jnp.asarray(np.concatenate([np.asarray(first)[None], np.asarray(rest)]))
+        stack = lambda first, rest: on_device(np.concatenate([np.asarray(first)[None], np.asarray(rest)]))
         frequencies, weights = self.features
         weights = tuple(stack(np.zeros(each.shape[1:]), each) for each in weights)
         return Drawn(jax.tree.map(stack, best, self.unknowns), Features(frequencies, weights))
@@ -125,7 +125,7 @@ class Joint(eqx.Module):
         index = np.random.default_rng(seed).permutation(usable)[np.arange(paths) % len(usable)]
         rng = Stream.FEATURES.of(int(self.stored.seed))
         own = sample_features(rng, posterior, features, spread, len(self.stored.usable))
-        take = lambda tree: jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[index]), tree)
+        take = lambda tree: jax.tree.map(lambda leaf: on_device(np.asarray(leaf)[index]), tree)
         return Drawn(take(self.stored.unknowns), Features(own.frequencies, take(own.weights)))
 
     def gaussian(self, seed: int, paths: int) -> Unknowns:
@@ -136,7 +136,7 @@ class Joint(eqx.Module):
         )
         away = normal(Stream.VALUES, mean.size) @ root.T
         own = np.einsum("wij,swj->swi", start_root, normal(Stream.STARTS, *starts.shape))
-        return Unknowns(jnp.asarray(mean + away), jnp.asarray(starts + np.einsum("wip,sp->swi", gain, away) + own))
+        return Unknowns(on_device(mean + away), on_device(starts + np.einsum("wip,sp->swi", gain, away) + own))
 
     def start_covariance(self, piece: int) -> np.ndarray:
         """Of the start of one piece."""
@@ -159,4 +159,4 @@ class Joint(eqx.Module):
         onto = np.asarray(self.gain)[piece] @ root @ root.T  # covariance of the start with u
         weights = np.linalg.solve(self.start_covariance(piece), onto)
         away = np.asarray(x0) - np.asarray(unknowns.starts)[..., piece, :]
-        return Unknowns(jnp.asarray(np.asarray(unknowns.u) + away @ weights), unknowns.starts)
+        return Unknowns(on_device(np.asarray(unknowns.u) + away @ weights), unknowns.starts)

@@ -18,6 +18,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
+from sgpd.arrays import on_device
 from sgpd.data import Trajectories, Windows, windows
 from sgpd.gp import Kernel, SquaredExponential
 from sgpd.gp.features import Spread
@@ -95,15 +96,15 @@ def fit_laplace(
     pieces = windows(data, min(max(map(len, data.runs)), LONGEST))
     pinned = pinned_starts(pieces, x0)
     recording = Recording.of(data, pieces, pinned)
-    noise = jnp.asarray(noise_std(data) if settings.noise is None else np.asarray(settings.noise, float))
+    noise = on_device(noise_std(data) if settings.noise is None else np.asarray(settings.noise, float))
     guess = guess.plain()
     start = Hyper.unchanged(guess, noise)
     kept = Checkpoint(checkpoint, (guess, recording, repr((settings, integrator, x0, seed))))
-    begin = _Stage(0, guess.flat_mean, jnp.asarray(smoothed_rows(data, pieces, pinned)), start)
+    begin = _Stage(0, guess.flat_mean, on_device(smoothed_rows(data, pieces, pinned)), start)
     (done, u, rows, hyper), history = kept.load(begin)
     lengths = _lengths(rows.shape[1])
     for index, length in list(enumerate(lengths))[done:]:
-        restart = jnp.broadcast_to(jnp.arange(rows.shape[1]) % length == 0, rows.shape[:2])
+        restart = on_device(np.broadcast_to(np.arange(rows.shape[1]) % length == 0, rows.shape[:2]))
         at = Shooting(u, rows, restart)
         if 0 < index < len(lengths) - 1:
             at, found = descend(hyper.kernels(guess), integrator, recording, jnp.exp(hyper.noise), at)
@@ -148,7 +149,7 @@ def _found(
     expected = chi2.ppf(0.9, unknowns) / unknowns
     gaussian, failed = bool(np.quantile(rise, 0.9) < SLACK * expected), 0
     unsure = uncertainty(guess, start, recording, tuned, settings.noise is not None)
-    joint = joint.widened(jnp.asarray(unsure.moves), jnp.asarray(unsure.covariance))
+    joint = joint.widened(on_device(unsure.moves), on_device(unsure.covariance))
     if not gaussian:
         rng, count = Stream.RANDOMISED.of(seed), settings.stored
         draws, ok = randomise_then_optimise(
@@ -162,7 +163,7 @@ def _found(
         )
         failed = int((~np.asarray(ok)).sum())
         if failed < settings.stored / 2:
-            joint = dataclasses.replace(joint, stored=Stored(draws, ok, jnp.asarray(seed)))
+            joint = dataclasses.replace(joint, stored=Stored(draws, ok, on_device(seed)))
     root = np.asarray(joint.root)
     values = gaussians(posterior.whitened, np.asarray(joint.mean), root @ root.T)
     facts = {

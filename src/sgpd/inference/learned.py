@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from sgpd.arrays import on_device
 from sgpd.fields import Field, linearise
 from sgpd.inference.model import Model
 
@@ -64,7 +64,7 @@ def learned(model: Model, seed: int = 0) -> Learned | None:
 
 def _rests(fields: Field, centre: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:
     """Of each field of a stack: where it rests by Newton's method from the centre, whether it does, its period."""
-    at = lambda x: tuple(map(np.asarray, _linearised(fields, jnp.asarray(x))))
+    at = lambda x: tuple(map(np.asarray, _linearised(fields, on_device(x))))
     x = np.tile(centre, (PATHS + 1, 1))
     for _ in range(NEWTON_STEPS):
         value, jacobian = map(np.nan_to_num, at(x))  # what runs away is not found

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from sgpd.arrays import Scalar, State
+from sgpd.arrays import Scalar, State, on_device
 from sgpd.data import Trajectories, Windows
 from sgpd.fields import Field
 from sgpd.inference.posterior import Features, FieldPosterior
@@ -48,7 +48,7 @@ class Recording(eqx.Module):
         reach = REACH * np.where(data.spread > 0, data.spread, 1.0)
         centre = np.broadcast_to(data.center, pieces.states[:, 0].shape)
         arrays = (pieces.states, observed, pieces.steps, pinned, centre, reach)
-        return cls(*(jnp.asarray(a) for a in arrays))
+        return cls(*(on_device(a) for a in arrays))
 
 
 class Shooting(eqx.Module):

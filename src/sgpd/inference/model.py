@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgpd.arrays import State
+from sgpd.arrays import State, on_device
 from sgpd.checks import Check, CheckReport, Claim, judge, measure, preserved, require_compatible
 from sgpd.fields import Field, taken
 from sgpd.gp.features import Spread
@@ -58,7 +58,7 @@ class Model:
 
     def mean(self) -> Field:
         """The best estimate of the field."""
-        return self.posterior.field(self.posterior.unravel(self.joint.mean))
+        return _best_field(self.posterior, self.joint.mean)
 
     def draw(self, seed: int = 0) -> Field:
         """One field from the posterior: a function to call, the same one however often."""
@@ -146,7 +146,7 @@ class Model:
         steps = 400 if duration is None else max(round(duration / self.step), 1)
         drawn, features = self._drawn(seed, paths)
         first = np.array([self.pieces.of_run(run)[0] for run in range(len(np.unique(self.pieces.run)))])
-        starts = jnp.asarray(np.asarray(drawn.starts)[np.arange(paths), first[np.arange(paths) % len(first)]])
+        starts = on_device(np.asarray(drawn.starts)[np.arange(paths), first[np.arange(paths) % len(first)]])
         found = _measured(self.posterior, self.integrator, self.step, steps, drawn.u, features, starts)
         return judge(found, self.preserves, self.integrator.implicit)
 
@@ -178,7 +178,7 @@ class Model:
             if self.joint.expects(int(piece), state):
                 best, drawn = (self.joint.given(int(piece), state, each) for each in (best, drawn))
                 break
-        pin = lambda each: Unknowns(each.u, jnp.asarray(np.broadcast_to(state, each.starts.shape)))
+        pin = lambda each: Unknowns(each.u, on_device(np.broadcast_to(state, each.starts.shape)))
         return pin(best), pin(drawn), 0
 
     def _state(self, given: ArrayLike, name: str) -> State:
@@ -188,7 +188,7 @@ class Model:
                 f"{name} must be {self.dimension} finite numbers ({', '.join(self.names)}), got {given!r}; "
                 "leave it out to go on from the end of the recording."
             )
-        return jnp.asarray(state)
+        return on_device(state)
 
     def _ahead(self, integrator: str | Integrator | None, schedule: Schedule) -> Integrator | None:
         """The method of the forecast (None: adaptive), with a warning where the field was trained with another."""
@@ -211,7 +211,7 @@ class Model:
 def _blurred(drawn: Unknowns, std: State, seed: int) -> Unknowns:
     """A start of its own for every draw."""
     normals = Stream.MEASURED.of(seed).normal(size=(len(drawn.u), 1, len(std)))
-    return drawn._replace(starts=drawn.starts + jnp.asarray(normals) * std[None, None, :])
+    return drawn._replace(starts=drawn.starts + on_device(normals) * std[None, None, :])
 
 
 def _warn_untrained(difference: str):
@@ -245,6 +245,11 @@ def _warn_repeated(paths: int, stored: int):
         SgpdWarning,
         stacklevel=3,
     )
+
+
+@eqx.filter_jit
+def _best_field(posterior: FieldPosterior, u) -> Field:
+    return posterior.field(posterior.unravel(u))
 
 
 @eqx.filter_jit

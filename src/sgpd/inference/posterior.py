@@ -11,7 +11,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float
 
-from sgpd.arrays import Key, Scalar
+from sgpd.arrays import Key, Scalar, on_device
 from sgpd.fields import Field
 from sgpd.gp import (
     JITTER,
@@ -100,6 +100,7 @@ class FieldPosterior(eqx.Module):
         whitened = tuple(q.value(e) for q, e in zip(self.whitened, normals, strict=True))
         return self.field(whitened, features)
 
+    @eqx.filter_jit
     def mean(self) -> Field:
         """The field with every inducing value at its mean: the best estimate."""
         return self.field(tuple(q.mean for q in self.whitened))
@@ -172,6 +173,6 @@ def sample_features(
     frequencies, weights = [], []
     for own, g in zip(rng.spawn(len(posterior.groups)), posterior.groups, strict=True):
         normals = host_normals(own, count, g.scale.shape[-1] + g.kernel.tail_normals, spread)
-        frequencies.append(g.kernel.frequencies(jnp.asarray(normals)))
-        weights.append(jnp.asarray(own.normal(size=(paths, g.scale.shape[0], 2, count))))
+        frequencies.append(g.kernel.frequencies(on_device(normals)))
+        weights.append(on_device(own.normal(size=(paths, g.scale.shape[0], 2, count))))
     return Features(tuple(frequencies), tuple(weights))

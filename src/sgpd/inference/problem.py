@@ -10,6 +10,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float
 
+from sgpd.arrays import on_device
 from sgpd.data import Trajectories, Windows, windows
 from sgpd.gp import FramedGaussian, Kernel, SquaredExponential
 from sgpd.gp.features import Spread
@@ -109,11 +110,11 @@ def prepare(
     problem = Problem(
         observations=_observations(cut, pinned_starts(cut, x0)),
         whole=_observations(pieces, pinned),
-        whole_starts=jnp.asarray(rows[:, 0]),
+        whole_starts=on_device(rows[:, 0]),
         integrator=integrator,
         settings=settings,
     )
-    return problem, Parameters(guess, starts, jnp.log(jnp.asarray(noise))), cut
+    return problem, Parameters(guess, starts, jnp.log(on_device(noise))), cut
 
 
 def side_by_side(prepared: Sequence[tuple[Problem, Parameters]]) -> tuple[Problem, Parameters]:
@@ -149,9 +150,7 @@ def smoothed_rows(data: Trajectories, pieces: Windows, pinned: np.ndarray) -> np
 def _observations(cut: Windows, pinned: np.ndarray) -> Observations:
     observed = cut.observed.copy()
     observed[pinned, 0] = False
-    return Observations(
-        jnp.asarray(cut.states), jnp.asarray(observed), jnp.asarray(cut.flat_steps), cut.steps_per_interval
-    )
+    return Observations(on_device(cut.states), on_device(observed), on_device(cut.flat_steps), cut.steps_per_interval)
 
 
 def _starts(
@@ -164,11 +163,11 @@ def _starts(
         anchor[index] = rows[piece, cut.row[index] - pieces.row[piece]]
     spread = np.where(data.spread > 0, data.spread, 1.0)
     return Starts(
-        anchor=jnp.asarray(anchor),
-        scale=jnp.asarray(noise),
-        free=jnp.asarray(~pinned),
-        prior_mean=jnp.asarray(data.center),
-        prior_std=jnp.asarray(REACH * spread),
+        anchor=on_device(anchor),
+        scale=on_device(noise),
+        free=on_device(~pinned),
+        prior_mean=on_device(data.center),
+        prior_std=on_device(REACH * spread),
         offset=jnp.zeros(anchor.shape),
         log_std=jnp.full(anchor.shape, np.log(0.3)),
     )

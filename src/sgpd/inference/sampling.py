@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from sgpd.arrays import Scalar
+from sgpd.arrays import Scalar, on_device
 from sgpd.inference.batches import in_batches
 from sgpd.inference.joint import Drawn, Joint, Unknowns
 from sgpd.inference.linear import Recording, Regression, Shooting, cost, moved, regression, roll, solve, tangent
@@ -71,7 +71,7 @@ class Fresh(NamedTuple):
         """So many."""
         shapes = (at.u.shape, recording.states.shape, recording.centre.shape)
         streams = zip(rng.spawn(len(shapes)), shapes, strict=True)
-        return cls(*(jnp.asarray(stream.normal(size=(draws, *shape))) for stream, shape in streams))
+        return cls(*(on_device(stream.normal(size=(draws, *shape))) for stream, shape in streams))
 
 
 class _Search(NamedTuple):
@@ -101,7 +101,7 @@ def randomise_then_optimise(
     them. Every piece starts once.
     """
     run = partial(_searched, posterior, integrator, recording, at, features.frequencies)
-    return jax.tree.map(jnp.asarray, in_batches(run, (features.weights, priors, fresh), AT_ONCE))
+    return jax.tree.map(on_device, in_batches(run, (features.weights, priors, fresh), AT_ONCE))
 
 
 @eqx.filter_jit

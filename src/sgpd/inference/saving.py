@@ -4,11 +4,11 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-import jax.numpy as jnp
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import save as to_bytes
 
+from sgpd.arrays import on_device
 from sgpd.checks import Check
 from sgpd.gp import Matern32, Matern52, SquaredExponential, WhitenedGaussian
 from sgpd.inference.joint import Joint, Stored, Unknowns
@@ -113,15 +113,15 @@ def _arrays(model: Model) -> dict[str, np.ndarray]:
 def _model(header: dict, arrays: dict[str, np.ndarray]) -> Model:
     groups, values = [], []
     for index, (kernel_name, jitter) in enumerate(zip(header["kernels"], header["jitters"], strict=True)):
-        part = lambda name: jnp.asarray(arrays[f"latents.{index}.{name}"])  # noqa: B023
+        part = lambda name: on_device(arrays[f"latents.{index}.{name}"])  # noqa: B023
         kernel = _KERNELS[kernel_name].from_logs(part("log_lengthscale"), part("log_variance"))
         groups.append(LatentGroup(kernel, part("scaled_locations"), part("scale"), jitter))
         values.append(WhitenedGaussian(part("mean"), part("raw_root")))
     structure = get_structure(header["structure"].pop("name"), **header["structure"])
-    mean, root, starts, gain, start_root = (jnp.asarray(arrays[f"joint.{name}"]) for name in _JOINT_ARRAYS)
+    mean, root, starts, gain, start_root = (on_device(arrays[f"joint.{name}"]) for name in _JOINT_ARRAYS)
     stored = None
     if "stored.u" in arrays:
-        u, own_starts, usable, seed = (jnp.asarray(arrays[f"stored.{name}"]) for name in _STORED_ARRAYS)
+        u, own_starts, usable, seed = (on_device(arrays[f"stored.{name}"]) for name in _STORED_ARRAYS)
         stored = Stored(Unknowns(u, own_starts), usable, seed)
     joint = Joint(mean, root, starts, gain, start_root, stored)
     return Model(

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from sgpd.arrays import Scalar
+from sgpd.arrays import Scalar, on_device
 from sgpd.inference.initial import gaussians
 from sgpd.inference.linear import (
     Recording,
@@ -64,11 +64,11 @@ def shoot(
     u = posterior.flat_mean
     for length in lengths:
         restart = jnp.broadcast_to(jnp.arange(rows.shape[1]) % length == 0, rows.shape[:2])
-        at = Shooting(u, jnp.asarray(rows), restart)
-        at, found = descend(posterior, integrator, recording, jnp.asarray(noise), at)
+        at = Shooting(u, on_device(rows), restart)
+        at, found = descend(posterior, integrator, recording, on_device(noise), at)
         u, rows = at.u, np.asarray(found.along.rows)
         covariance = np.linalg.inv(
-            np.asarray(improved(recording, at, found.equations, jnp.asarray(noise), jnp.array(0.0))[1].precision)
+            np.asarray(improved(recording, at, found.equations, on_device(noise), jnp.array(0.0))[1].precision)
         )
         noise = _noise(recording, rows, noise, int(restart.sum()), len(covariance) - np.trace(covariance))
     values = gaussians(posterior.whitened, np.asarray(u), covariance)
@@ -87,7 +87,7 @@ def descend(
     """Levenberg-Marquardt: a step that lowers the cost is taken and trusted more, another is shortened."""
     here = linearise(posterior, integrator, recording, at, noise)
     for _ in range(ITERATIONS):
-        new, _ = improved(recording, at, here.equations, noise, jnp.asarray(damping))
+        new, _ = improved(recording, at, here.equations, noise, on_device(damping))
         there = linearise(posterior, integrator, recording, new, noise)
         if not float(there.cost) < float(here.cost):  # also where it is not a number
             damping *= 10

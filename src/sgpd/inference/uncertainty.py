@@ -7,11 +7,11 @@ by randomise-then-optimise get kernels and noise of their own.
 
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Float
 
+from sgpd.arrays import on_device
 from sgpd.inference.evidence import Hyper, Tuned, objective, rewhitening
 from sgpd.inference.linear import Recording
 from sgpd.inference.posterior import FieldPosterior
@@ -37,10 +37,10 @@ def uncertainty(
     gradients, moved_values = [], []
     for index in free:
         near = [np.asarray(flat) + step * (np.arange(flat.size) == index) for step in (DIFFERENCE, -DIFFERENCE)]
-        judged = [objective(jnp.asarray(x), start, *rest) for x in near]
+        judged = [objective(on_device(x), start, *rest) for x in near]
         gradients.append([np.asarray(each.gradient)[free] for each in judged])
         # The best u under those kernels, whitened by the kernels at the optimum: the inducing values stay the same.
-        bases = [np.asarray(rewhitening(unravel(jnp.asarray(x)), tuned.hyper, original)) for x in near]
+        bases = [np.asarray(rewhitening(unravel(on_device(x)), tuned.hyper, original)) for x in near]
         moved_values.append([basis @ np.asarray(each.solution.u) for basis, each in zip(bases, judged, strict=True)])
     slope = lambda pairs: np.array([(a - b) / (2 * DIFFERENCE) for a, b in pairs])
     hessian = slope(gradients)
@@ -58,6 +58,6 @@ def drawn_priors(
     flat, unravel = ravel_pytree(tuned)
     away = rng.multivariate_normal(np.zeros(len(covariance)), covariance, size=draws, method="eigh")
     away = np.pad(away, ((0, 0), (0, flat.size - len(covariance))))  # noise that is known stays
-    hypers = [unravel(jnp.asarray(np.asarray(flat) + each)) for each in away]
+    hypers = [unravel(on_device(np.asarray(flat) + each)) for each in away]
     bases = np.stack([rewhitening(hyper, tuned, original) for hyper in hypers])
-    return Priors(jnp.asarray(bases), jnp.asarray(np.exp([np.asarray(hyper.noise) for hyper in hypers])))
+    return Priors(on_device(bases), on_device(np.exp([np.asarray(hyper.noise) for hyper in hypers])))
