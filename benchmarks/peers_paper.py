@@ -55,7 +55,8 @@ def paper_epochs(name: str, repeats: int) -> list[Row]:
             quality),
         Row(f"{name}: an epoch, {PAPER:,} features, as {PAPER // 2:,} pairs of a sine and a cosine; {how}",
             times[str(PAPER // 2)], theirs, 10),
-        Row(f"{name}: an epoch, {PAPER:,} pairs, which are {2 * PAPER:,} features; {how}", times[str(PAPER)], theirs, 10),
+        Row(f"{name}: an epoch, {PAPER:,} pairs, which are {2 * PAPER:,} features; {how}",
+            times[str(PAPER)], theirs, 10),
     ]  # fmt: skip
 
 
