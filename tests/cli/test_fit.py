@@ -187,3 +187,12 @@ def test_no_bar_is_drawn_off_a_terminal_and_stages_are_told(here, monkeypatch, c
     assert "fit      epoch 2 of 2\n" in said
     assert "\x1b" not in said
     assert "━" not in said
+
+
+@pytest.mark.parametrize(
+    ("tested", "suggested"), [(1.9, "1.9"), (1.9684, "1.9"), (154.7, "150"), (0.01996, "0.019"), (10.0, "10")]
+)
+def test_the_suggested_forecast_is_written_plainly_and_not_beyond_what_was_tested(tested, suggested):
+    from sgpd.cli.fitting import two_digits
+
+    assert f"{two_digits(tested):g}" == suggested

@@ -52,7 +52,9 @@ class Findings:
     @property
     def checked_to(self) -> float:
         """How far ahead forecasts were compared with a recording; 0 where none was."""
-        return 0.0 if self.held_out is None else self.held_out.checked_to
+        from sgpd.report.overall import checked_to
+
+        return checked_to(self.held_out)
 
     def to_dict(self) -> dict:
         """For machines; fields are only ever added."""

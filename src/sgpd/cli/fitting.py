@@ -1,5 +1,6 @@
 """`sgpd fit`: read, split, fit into a run folder that survives being killed, judge, tell."""
 
+import math
 import platform
 import shlex
 import sys
@@ -194,6 +195,12 @@ def _tell(findings: Findings, out: Path, seconds: float, talk: Talk):
 
 def tell_next(findings: Findings, out: Path, talk: Talk):
     """What to do with a fitted run: forecast as far as that was tested, or as the recording is long."""
-    ahead = findings.checked_to or findings.duration / TIMES_LONGER
+    ahead = two_digits(findings.checked_to or findings.duration / TIMES_LONGER)
     talk.result("Next:    ", f"sgpd report {out}")
-    talk.result("         ", f"sgpd predict {out} --duration {ahead:.2g} --out forecast.csv")
+    talk.result("         ", f"sgpd predict {out} --duration {ahead:g} --out forecast.csv")
+
+
+def two_digits(value: float) -> float:
+    """A positive number rounded down to two digits, so that it is not beyond what was tested."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return math.floor(value / unit + 1e-9) * unit
