@@ -45,8 +45,11 @@ class NumericalFailure(RuntimeError):
     """A computation that could not give a usable answer. Carries its `Outcome`."""
 
     def __init__(self, outcome: Outcome, detail: str = ""):
-        self.outcome = outcome
+        self.outcome, self.detail = outcome, detail
         super().__init__(" ".join(part for part in (outcome.sentence, detail, outcome.remedy) if part))
+
+    def __reduce__(self):  # from its arguments, not from the sentence: it may come from another process
+        return type(self), (self.outcome, self.detail)
 
 
 class BadInput(ValueError):

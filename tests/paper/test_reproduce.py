@@ -5,6 +5,7 @@ import json
 import pytest
 
 from sgpd.paper import reproduce as module
+from sgpd.paper import workers
 from sgpd.paper.experiments import Experiment, experiments
 from sgpd.paper.reproduce import reproduce
 from sgpd.paper.results import Result
@@ -34,7 +35,7 @@ def calls(monkeypatch):
         made = [(row, result(row["task"], row["method"], s, **_place(row))) for s in seeds for row in experiment.rows]
         return [Result(r.row | row | {"settings": experiment.settings}, r.curves) for row, r in made]
 
-    monkeypatch.setattr(module, "run", run)
+    monkeypatch.setattr(workers, "run", run)
     monkeypatch.setattr(module, "write_page", lambda out, results, about: module.write_tables(out, results, about))
     monkeypatch.setattr(module, "feature_sentences", lambda keys: [])
     return asked

@@ -1,5 +1,6 @@
 """The commands and their options. Results go to standard output, talk to standard error; the work is elsewhere."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -157,6 +158,9 @@ def paper(
     truth: Annotated[str, typer.Option(help="exact, or published: the authors' own drifting reference.")] = "exact",
     seeds: Annotated[int, typer.Option(help="How many seeds of noise and start: 0, 1, ...")] = 5,
     quick: Annotated[bool, typer.Option("--quick", help="Two seeds, shorter training: to see that all works.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option(help="Experiments at a time, about 1 GB each; default: one a core, at most 4.")
+    ] = None,
 ):
     """Reproduce the paper: every experiment, table and figure, into one folder.
 
@@ -166,7 +170,8 @@ def paper(
     """
     from sgpd.cli.paper import run_paper
 
-    run_paper(out, tasks or [], method or [], truth, 2 if quick else seeds, quick)
+    at_once = min(os.cpu_count() or 1, 4) if jobs is None else jobs
+    run_paper(out, tasks or [], method or [], truth, 2 if quick else seeds, quick, at_once)
 
 
 @app.command()

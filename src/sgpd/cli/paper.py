@@ -12,28 +12,30 @@ from sgpd.cli.compilation import keep_compiled_programs
 
 
 class Talk:
-    """One line for each experiment that ends, and a bar for the one that runs where there is a terminal."""
+    """One line for each experiment that ends, and a bar for each that runs where there is a terminal."""
 
     def __init__(self, console: Console):
         self.console = console
         columns = (TextColumn("{task.description}"), BarColumn(24), TextColumn("{task.percentage:3.0f}%"))
         self.bars = Progress(*columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal)
-        self.bar = self.bars.add_task("", visible=False)
+        self.running = {}
 
     def begin(self, experiment, index: int, count: int, seeds: list[int]):
         """A new bar."""
         which = f"{index + 1}/{count}"
-        self.which = f"{which:<8} {experiment.name:<20} {len(seeds)} seeds"
-        self.bars.reset(self.bar, description=self.which, visible=True, total=None)
-        return lambda done, total: self.bars.update(self.bar, completed=done, total=total)
+        line = f"{which:<8} {experiment.name:<20} {len(seeds)} seeds"
+        bar = self.bars.add_task(line, total=None)
+        self.running[experiment] = bar, line
+        return lambda done, total: self.bars.update(bar, completed=done, total=total)
 
     def end(self, experiment, seconds: float):
         """A line that stays."""
-        self.bars.update(self.bar, visible=False)
-        self.console.print(f"{self.which}, {seconds:.0f} s", highlight=False)
+        bar, line = self.running.pop(experiment)
+        self.bars.remove_task(bar)
+        self.console.print(f"{line}, {seconds:.0f} s", highlight=False)
 
 
-def run_paper(out: Path, tasks: Sequence[str], methods: Sequence[str], truth: str, seeds: int, quick: bool):
+def run_paper(out: Path, tasks: Sequence[str], methods: Sequence[str], truth: str, seeds: int, quick: bool, jobs: int):
     """Run what is missing, write everything, print the L2 table."""
     keep_compiled_programs()
     from sgpd.paper.reproduce import reproduce
@@ -50,6 +52,7 @@ def run_paper(out: Path, tasks: Sequence[str], methods: Sequence[str], truth: st
             truth=truth,
             seeds=seeds,
             quick=quick,
+            jobs=jobs,
         )
     title, remark, header, rows = l2_table(results, about["seeds"])
     table = Table(title=title, caption=remark, box=None)

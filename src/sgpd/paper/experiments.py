@@ -38,7 +38,7 @@ DEFAULTS = {
     "rigid-body": QuadraticInvariant(form="lie-poisson"),
 }
 
-QUICK = 8  # a quick run shortens trainings to an eighth, where they take at least ...
+QUICK = 16  # a quick run shortens trainings to a sixteenth, where they take at least ...
 LONG = 10  # ... so many epochs
 QUICK_FEATURES = 256  # at most, in a quick run
 QUICK_PATHS = 16  # behind its bands

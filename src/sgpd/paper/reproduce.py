@@ -1,35 +1,23 @@
 """The whole paper into one folder. What is finished there is not computed again."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 import sgpd
 from sgpd.outcome import unknown_name
-from sgpd.paper.experiments import Experiment, experiments, run, wanted
+from sgpd.paper.experiments import Experiment, experiments, wanted
 from sgpd.paper.features import feature_sentences
 from sgpd.paper.page import write_page, write_tables
 from sgpd.paper.results import TASKS, Result, load_result, save_result
 from sgpd.paper.settings import SETTINGS
 from sgpd.paper.tables import About
 from sgpd.paper.truths import TRUTHS
+from sgpd.paper.workers import Listener, in_turn, side_by_side
 
 METHODS = ("sgpd", "default", "euler", "hnn")
-
-
-@runtime_checkable
-class Listener(Protocol):
-    """Hears how a run goes on."""
-
-    def begin(self, experiment: Experiment, index: int, count: int, seeds: list[int]) -> Callable[[int, int], None]:
-        """An experiment begins; what is returned hears (done, in all) of its training."""
-        ...
-
-    def end(self, experiment: Experiment, seconds: float):
-        """It has ended, and its results are kept."""
-        ...
 
 
 def reproduce(
@@ -41,13 +29,19 @@ def reproduce(
     truth: str = "exact",
     seeds: int = 5,
     quick: bool = False,
+    jobs: int = 1,
 ) -> tuple[list[Result], About]:
-    """Run what is missing of the paper's experiments (all of them by default), and write tables, figures and page."""
+    """Run what is missing of the paper's experiments (all of them by default), and write tables, figures and page.
+
+    With several `jobs`, so many run at a time, each in a process of its own.
+    """
     _require("task", tasks, TASKS)
     _require("method", methods, METHODS)
     _require("truth", [truth], TRUTHS)
     if seeds < 1:
         raise ValueError(f"--seeds must be at least 1, got {seeds}.")
+    if jobs < 1:
+        raise ValueError(f"--jobs must be at least 1, got {jobs}.")
     began = time.monotonic()
     chosen = experiments(tasks or list(TASKS), methods or METHODS, truth, quick)
     if not chosen:
@@ -56,14 +50,16 @@ def reproduce(
     folder.mkdir(parents=True, exist_ok=True)  # before the work, so that a wrong folder is told at once
     about = _about(chosen, tasks, methods, truth, seeds, quick)
     missing = {e: [s for s in range(seeds) if not _finished(folder, e, s, tasks, methods)] for e in chosen}
-    todo = [e for e in chosen if missing[e]]
-    for index, experiment in enumerate(todo):
-        progress, start = listener.begin(experiment, index, len(todo), missing[experiment]), time.monotonic()
-        for result in run(experiment, missing[experiment], progress):
-            save_result(result, _file(folder, experiment, result.row))
-        listener.end(experiment, time.monotonic() - start)
-        about["seconds"] = time.monotonic() - began
-        write_tables(out, stored(folder, truth, quick), about)
+    work = [(experiment, missing[experiment]) for experiment in chosen if missing[experiment]]
+    jobs = min(jobs, len(work))
+    # Closed even when saving is interrupted: processes that were started end at once.
+    with closing(side_by_side(work, listener, jobs) if jobs > 1 else in_turn(work, listener)) as ended:
+        for experiment, results, seconds in ended:
+            for result in results:
+                save_result(result, _file(folder, experiment, result.row))
+            listener.end(experiment, seconds)
+            about["seconds"] = time.monotonic() - began
+            write_tables(out, stored(folder, truth, quick), about)
     results = stored(folder, truth, quick)
     write_page(out, results, about)
     return results, about
