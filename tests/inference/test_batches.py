@@ -41,3 +41,11 @@ def test_what_goes_wrong_in_a_batch_is_told():
 
     with pytest.raises(FloatingPointError, match="not here"):
         in_batches(fails_later, np.arange(30.0), at_most=8)
+
+
+def test_a_first_batch_that_is_not_promising_is_the_only_one():
+    seen = []
+    stack = np.arange(30)
+    found = in_batches(lambda x: seen.append(len(x)) or x, stack, at_most=8, go_on=lambda first: first[0] > 0)
+    assert seen == [8]
+    np.testing.assert_array_equal(found, stack[:8])

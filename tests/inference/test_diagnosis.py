@@ -8,7 +8,7 @@ import numpy as np
 import sgpd
 from sgpd.data import windows
 from sgpd.gp import SquaredExponential
-from sgpd.inference.diagnosis import _left_open, _noise, _slope, _white
+from sgpd.inference.diagnosis import _bands, _draws, _left_open, _noise, _slope, _white
 from sgpd.inference.linear import Recording
 from sgpd.inference.posterior import LatentGroup
 
@@ -85,3 +85,16 @@ def test_friction_in_a_recording_that_is_fitted_as_hamiltonian_is_told():
     assert verdicts["recorded_energy"] == verdicts["noise"] == verdicts["residuals"] == "ATTENTION"
     assert verdicts["settled"] == "PASS"
     assert model.notes[0].startswith("Integrator: stormer-verlet")
+
+
+def test_draws_that_failed_or_leave_something_out_ask_for_attention_and_others_do_not():
+    facts = {"drawn": 512, "worth": 1.0, "stored_draws": 128, "features": 256}
+    for kind in ("gaussian", "weighed", "randomised"):
+        assert _bands(facts | {"draws": kind}) is None
+        assert "512 draws" in _draws(facts | {"draws": kind})
+    failed = _bands(facts | {"draws": "failed", "features": 0})
+    narrow = _bands(facts | {"draws": "randomised", "features": 0})
+    assert failed.verdict == narrow.verdict == "ATTENTION"
+    assert "the bands mean nothing" in failed.sentence
+    assert "too narrow" in narrow.sentence
+    assert "inducing points" in _draws(facts | {"draws": "weighed", "features": 0})

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import sgpd
+from sgpd.inference import laplace
 from sgpd.integrators import rollout
 from sgpd.paper.truths import noisy_start
 
 SYSTEM = sgpd.systems.get("pendulum")
 SEED = 101
-FACTS = {"log_evidence", "parameters", "effective_parameters", "settled", "gaussian", "cost_of_draws", "failed_draws"}
+FACTS = {"log_evidence", "parameters", "effective_parameters", "settled", "draws", "drawn", "worth", "failed_draws"}
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +139,18 @@ def test_several_runs_with_a_gap_and_missing_values_are_fitted_with_noise_that_i
         assert model.predict(duration=1.0, paths=2, run=run).times[0] == times[rows[-1]]
     with pytest.raises(ValueError, match="There is no run 2"):
         model.smooth(run=2)
+
+
+def test_where_no_draw_fits_the_fit_stands_without_features_and_says_that_its_bands_do_not(known, monkeypatch):
+    asked = []
+    monkeypatch.setattr(laplace, "weights_of", np.zeros_like)
+    monkeypatch.setattr(
+        laplace, "randomise_then_optimise", lambda *given: asked.append(given) or (None, np.zeros(16, bool))
+    )
+    with pytest.warns(sgpd.SgpdWarning, match="the bands mean nothing"):
+        model = sgpd.fit(known[0], "separable", x0="known", seed=1)
+    assert [given[-2].frequencies[0].shape[0] for given in asked] == [256, 0]
+    assert (model.features, model.facts["draws"], model.joint.stored) == (0, "failed", None)
+    assert [check.verdict for check in model.diagnosis if check.id == "draws"] == ["ATTENTION"]
+    np.testing.assert_allclose(model.joint.mean, known[1].joint.mean)
+    assert np.isfinite(model.predict(SYSTEM.x0, duration=0.5, paths=4).best).all()

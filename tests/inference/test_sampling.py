@@ -1,4 +1,4 @@
-"""Where everything is linear and Gaussian, randomise-then-optimise draws from the exact posterior."""
+"""Draws of the posterior: exact where everything is linear and Gaussian, weighed or fitted one by one elsewhere."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -6,11 +6,19 @@ import numpy as np
 import pytest
 
 from sgpd import integrators
-from sgpd.inference.joint import Joint, Unknowns
+from sgpd.inference.joint import Drawn, Joint, Unknowns
 from sgpd.inference.linear import Recording, Shooting, moved, solve
 from sgpd.inference.posterior import sample_features
-from sgpd.inference.sampling import Fresh, Priors, randomise_then_optimise, relative_rise
-from sgpd.inference.shooting import linearise
+from sgpd.inference.sampling import (
+    Fresh,
+    Priors,
+    chosen,
+    extra_costs,
+    randomise_then_optimise,
+    weights_of,
+    worth_of,
+)
+from sgpd.inference.shooting import descend, linearise
 from tests.inference.cases import NOISE, STEP, one_step_problem
 
 EULER = integrators.get("euler")
@@ -100,17 +108,93 @@ def test_draws_with_kernels_and_noise_of_their_own_are_from_the_posteriors_that_
         assert_drawn_from(Unknowns(draws.u[these], draws.starts[these]), covariance @ right, covariance)
 
 
-def test_gaussian_draws_cost_more_than_the_optimum_by_a_chi_squared_variable(case):
-    """With six unknowns: mean 1 and variance 2/6 in units of their number; half as wide, a quarter."""
+def test_a_linear_model_tells_the_cost_of_every_draw(case):
+    """Also of draws far out, and of starts: the cost is that of two regressions, a quadratic."""
     posterior, recording, _, _ = case
     noise, at, equations, solution = optimum(posterior, recording)
     joint = eqx.filter_jit(Joint.laplace)(recording, at, equations, solution, noise)
-    narrow = eqx.tree_at(lambda j: (j.root, j.start_root), joint, (joint.root / 2, joint.start_root / 2))
-    for gaussian, factor in ((joint, 1.0), (narrow, 0.25)):
-        drawn = gaussian.draw(7, DRAWS, posterior, 4, "quasi")
-        lowest = linearise(posterior, EULER, recording, at, noise).cost
-        rise = np.asarray(relative_rise(posterior, EULER, recording, at, noise, joint, drawn, lowest)) / factor
-        assert rise.min() > 0
-        assert abs(rise.mean() - 1) < 4 * np.sqrt(2 / 6 / DRAWS)
-        # a chi-squared variable with k degrees of freedom has an excess kurtosis of 12/k
-        assert abs(rise.var() - 2 / 6) < 4 * 2 / 6 * np.sqrt((2 + 12 / 6) / DRAWS)
+    wide = eqx.tree_at(lambda j: (j.root, j.start_root), joint, (5 * joint.root, 5 * joint.start_root))
+    for gaussian in (joint, wide):
+        drawn = silenced(gaussian.draw(7, 100, posterior, 4, "quasi"))
+        extra = extra_costs(posterior, EULER, recording, at, noise, equations, drawn)
+        assert np.abs(extra).max() < 1e-10  # of costs up to some hundred
+        assert worth_of(weights_of(extra)) == pytest.approx(100, rel=1e-10)
+
+
+def test_weights_make_draws_of_the_gaussian_those_of_the_posterior():
+    """Three Euler steps are not linear in the field: against importance sampling from the prior, by NumPy alone."""
+    _, parameters, _, _ = one_step_problem()
+    posterior = parameters.field
+    rows = np.array([-0.9, -0.1, 0.5, 0.4])
+    recording = Recording(
+        states=jnp.asarray(rows)[None, :, None],
+        observed=jnp.array([[[False], [True], [True], [True]]]),
+        steps=jnp.full((1, 3, 1), STEP),
+        pinned=jnp.array([True]),
+        centre=jnp.zeros((1, 1)),
+        reach=jnp.array([REACH]),
+    )
+    noise, start = jnp.array([NOISE]), Shooting(jnp.zeros(4), recording.states, jnp.array([[True] + 3 * [False]]))
+    at, found = descend(posterior, EULER, recording, noise, start, enough=1e-9)
+    solution = eqx.filter_jit(solve)(found.equations, (noise / recording.reach) ** 2, at.u)
+    joint = Joint.laplace(recording, at, found.equations, solution, noise)
+    drawn = silenced(joint.draw(3, 2**14, posterior, 4, "quasi"))
+    weights = weights_of(extra_costs(posterior, EULER, recording, at, noise, found.equations, drawn))
+    worth, u = worth_of(weights), np.asarray(drawn.unknowns.u)
+    assert 0.2 * len(u) < worth < 0.9 * len(u)  # so there is something to be mended
+
+    prior = np.random.default_rng(5).normal(size=(2**18, 4))
+    density = np.exp(-misfits(prior, rows) / 2)
+    density /= density.sum()
+    mean = density @ prior
+    std = np.sqrt(density @ (prior - mean) ** 2)
+    error = std * np.sqrt(1 / worth + (density**2).sum())
+    assert np.abs((weights @ u - mean) / error).max() < 4
+    assert np.abs((u.mean(axis=0) - mean) / (std / np.sqrt(len(u)))).max() > 10  # the Gaussian's own draws do not
+    # of a variance, as for a normal variable
+    spread = np.sqrt(weights @ (u - weights @ u) ** 2)
+    assert np.abs((spread / std - 1) / (error / std / np.sqrt(2))).max() < 4
+
+
+def silenced(drawn):
+    """The same draws without random features."""
+    return Drawn(drawn.unknowns, drawn.features._replace(weights=tuple(map(jnp.zeros_like, drawn.features.weights))))
+
+
+def misfits(u, rows):
+    """Squares of residuals in units of the noise, of rollouts from the first row."""
+    inducing, scale, variance = np.array([-1.0, -0.2, 0.7, 1.6]), 0.8, 1.5
+    kernel = lambda x, y: variance * np.exp(-(((x[..., None] - y) / scale) ** 2) / 2)
+    matrix = kernel(inducing, inducing) + 1e-8 * variance * np.eye(4)
+    update = np.linalg.solve(np.linalg.cholesky(matrix).T, u.T).T  # v = L⁻ᵀ u
+    x, total = np.full(len(u), rows[0]), np.zeros(len(u))
+    for row in rows[1:]:
+        x = x + STEP * (kernel(x, inducing) * update).sum(axis=1)
+        total += ((x - row) / NOISE) ** 2
+    return total
+
+
+def test_weights_leave_out_what_is_not_finite_and_let_no_draw_speak_for_all():
+    weights = weights_of(np.array([0.0, 0.0, 0.0, 2.0, np.inf, np.nan]))
+    np.testing.assert_allclose(weights[:4] / weights[0], [1, 1, 1, np.exp(-1)])
+    assert not weights[4:].any()
+    alone = weights_of(np.append(-1e3, np.zeros(99)))
+    assert alone.sum() == pytest.approx(1)
+    one = np.exp(-500.0)
+    assert alone[0] == pytest.approx(10 * (1 + 99 * one) / 100 / (10 * (1 + 99 * one) / 100 + 99 * one))
+    assert worth_of(np.zeros(5)) == 0 == weights_of(np.full(5, np.nan)).sum()
+
+
+def test_draws_are_chosen_in_proportion_to_their_weights_and_none_twice():
+    weights = np.array([0.4, 0.3, 0.1, 0.1, 0.06, 0.04])
+    kept = np.array([chosen(np.random.default_rng(k), weights, 3) for k in range(4000)])
+    assert (kept.sum(axis=1) == 3).all()
+    # 0.4 is certain (1.2), then 0.3 (2 * 0.3 / 0.6); the rest share one place
+    expected = np.array([1, 1, 1 / 3, 1 / 3, 0.2, 2 / 15])
+    error = np.sqrt(expected * (1 - expected) / len(kept))
+    assert (np.abs(kept.mean(axis=0) - expected) <= 4 * error).all()
+
+
+def test_where_few_draws_weigh_anything_all_of_these_are_kept():
+    weights = np.array([0.0, 0.7, 0.0, 0.3, 0.0])
+    np.testing.assert_array_equal(chosen(np.random.default_rng(0), weights, 4), weights > 0)

@@ -169,7 +169,8 @@ def _tell_reach(stored: dict, forecast: "Forecast", unit: str, talk: Talk):
             f"Forecasts were tested to {amount(reach, unit, digits=3)} ahead; the other {rest} are untested."
         )
     for check in stored.get("checks", []):
-        if check.get("group") == "held out" and check.get("verdict") != "PASS":
+        about_bands = check.get("group") == "held out" or check.get("id") == "draws"
+        if about_bands and check.get("verdict") != "PASS":
             talk.remark(check["verdict"], check["sentence"])
 
 

@@ -9,7 +9,13 @@ import jax
 import numpy as np
 
 
-def in_batches(run: Callable[[Any], Any], stack: Any, at_most: int, multiple: int = 1) -> Any:
+def in_batches(
+    run: Callable[[Any], Any],
+    stack: Any,
+    at_most: int,
+    multiple: int = 1,
+    go_on: Callable[[Any], bool] = lambda first: True,
+) -> Any:
     """`run(batch)` for batches of one size along the leading axis, joined, as NumPy arrays.
 
     The first batch is alone, because it may have to compile; a compiled program runs on one core, so the others run
@@ -19,6 +25,7 @@ def in_batches(run: Callable[[Any], Any], stack: Any, at_most: int, multiple: in
 
     - `at_most`: the largest size of a batch.
     - `multiple`: of what a batch's size is a multiple.
+    - `go_on`: told what the first batch gave; if it says no, that is all.
     """
     stack = jax.tree.map(np.asarray, stack)
     count = len(jax.tree.leaves(stack)[0])
@@ -27,6 +34,8 @@ def in_batches(run: Callable[[Any], Any], stack: Any, at_most: int, multiple: in
     index = np.arange(batches * size).reshape(batches, size) % count
     one = lambda rows: jax.tree.map(np.asarray, run(jax.tree.map(lambda leaf: leaf[rows], stack)))
     first = one(index[0])
+    if not go_on(first):
+        return jax.tree.map(lambda leaf: leaf[:count], first)
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         parts = [first, *pool.map(one, index[1:])]
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *parts)

@@ -57,6 +57,7 @@ def diagnose(
         _noise(data, noise, free),
         _recorded_energy(data, posterior),
         _inducing(posterior, rows),
+        _bands(facts),
     )
     return Diagnosis(tuple(notes), tuple(check for check in checks if check is not None))
 
@@ -68,12 +69,32 @@ def _lengthscales(posterior: FieldPosterior, dimension: int) -> str:
 
 
 def _draws(facts: dict) -> str:
-    if facts["gaussian"]:
-        return "Draws of the Gaussian posterior fit the recording as they should."
-    excess = f"Draws of the Gaussian posterior fit the recording badly ({facts['cost_of_draws']:.1f} times the cost)"
-    if facts["stored_draws"]:
-        return f"{excess}, so {facts['stored_draws']} draws by randomise-then-optimise are kept instead."
-    return f"{excess}, and most fits to randomised data failed: take the bands with care."
+    drawn = f"{facts['drawn']} draws of the Gaussian posterior are worth {facts['worth']:.0f} of the posterior itself"
+    match facts["draws"]:
+        case "gaussian":
+            said = f"{drawn}: the Gaussian is taken for it."
+        case "weighed":
+            said = f"{drawn}, by how well they fit the recording; {facts['stored_draws']} are kept, chosen by that."
+        case "randomised":
+            said = f"{drawn}, so {facts['stored_draws']} draws by randomise-then-optimise are kept instead."
+        case _:
+            said = f"{drawn}, and most fits to randomised data failed: take the bands with care."
+    return said if facts["features"] else f"{said} Drawn fields do not vary between the inducing points."
+
+
+def _bands(facts: dict) -> Check | None:
+    """Worth a word only where the posterior was not drawn from as it should be."""
+    title, remedy = "draws of the posterior", f"Use more inducing points ({MORE})."
+    if facts["draws"] == "failed":
+        sentence = "Drawing fields that fit the recording failed: the best estimate stands, the bands mean nothing."
+        return Check("draws", title, None, None, "ATTENTION", sentence, remedy)
+    if not facts["features"]:
+        sentence = (
+            "Fields that also vary between the inducing points cannot fit the recording, so the drawn ones do not: "
+            "the bands are too narrow by that."
+        )
+        return Check("draws", title, None, None, "ATTENTION", sentence, remedy)
+    return None
 
 
 def _settled(facts: dict) -> Check:

@@ -27,7 +27,9 @@ STUCK = 0.02  # no move of a logarithm by more than this helps: settled too
 ROUNDS = 12
 TIGHT = 1e-4  # the fall of the cost that ends a fit, as a share
 SETTLED = 0.03  # nats: a round that gains less is the last
-WIDTH = {"lengthscale": 2.5, "variance": 3.0, "noise": 2.0}  # standard deviations of the priors of the logarithms
+# Standard deviations of the priors of the logarithms. For a polynomial no lengthscale is too long: half of these widths
+# held lengthscales back, and bands were too wide.
+WIDTH = {"lengthscale": 5.0, "variance": 6.0, "noise": 2.0}
 
 
 class Hyper(NamedTuple):

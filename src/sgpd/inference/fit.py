@@ -184,7 +184,7 @@ def _laplace(
         joint=found.joint,
         pieces=Pieces.of(found.pieces),
         objective="evidence",
-        features=settings.features,
+        features=found.facts["features"],
         spread=settings.spread,
         history=found.history,
         run_names=data.run_names,

@@ -30,6 +30,7 @@ class Stream(IntEnum):
     FEATURES = 3
     MEASURED = 11  # starts that were measured
     RANDOMISED = 12  # fits to randomised data
+    CHOSEN = 13  # which draws are kept
 
     def of(self, seed: int) -> np.random.Generator:
         """The random numbers of this seed for this."""

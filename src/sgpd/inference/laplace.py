@@ -3,7 +3,7 @@
 1. Restart every 20 rows, where there are hardly any local optima: fit, tune kernels and noise, until settled.
 2. Fit with restarts half as often, again and again, then tune once more with every piece in one rollout.
 3. The Gaussian around that optimum, over inducing values and starts together, widened by the uncertainty of kernels and
-   noise. Where draws of it do not cost what draws of the posterior cost, draws by randomise-then-optimise are stored.
+   noise. Where its draws do not cost what it expects, those are stored that fit, or draws by randomise-then-optimise.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ from sgpd.inference.joint import Joint, Stored, Stream
 from sgpd.inference.linear import Recording, Shooting
 from sgpd.inference.posterior import FieldPosterior, sample_features
 from sgpd.inference.problem import pinned_starts, smoothed_rows
-from sgpd.inference.sampling import Fresh, randomise_then_optimise, relative_rise
+from sgpd.inference.sampling import Fresh, chosen, extra_costs, randomise_then_optimise, weights_of, worth_of
 from sgpd.inference.shooting import descend
 from sgpd.inference.uncertainty import drawn_priors, uncertainty
 from sgpd.integrators import Integrator
@@ -38,8 +38,9 @@ from sgpd.outcome import NumericalFailure, Outcome
 
 SHORT = 20  # rows between restarts in the first stage
 LONGEST = 500  # rows of one rollout; a longer recording is cut
-TESTED = 64  # draws by which the Gaussian is judged
-SLACK = 1.3  # how much more than a chi-squared draw a Gaussian draw may cost at the 90 % point
+POOL = 4  # draws of the Gaussian, by which it is judged, for each that would be stored
+LINEAR = 0.8  # of its draws: if they are worth so many of the posterior, the Gaussian is taken for it
+ENOUGH = 0.25  # of the draws that would be stored: if its draws are worth fewer, they are no use
 
 Progress = Callable[[int, int], None]
 
@@ -137,33 +138,18 @@ def _found(
     guess: FieldPosterior, start: Hyper, integrator, recording: Recording, tuned: Tuned, settings: Laplace, seed: int
 ):
     """The posterior around the optimum, and facts about it."""
-    posterior, noise = tuned.hyper.kernels(guess), tuned.noise
+    posterior = tuned.hyper.kernels(guess)
     judged = objective(ravel_pytree(tuned.hyper)[0], start, guess, recording, tuned.at, tuned.found)
-    joint = Joint.laplace(recording, tuned.at, tuned.found.equations, judged.solution, noise)
-    drawn = joint.draw(seed, TESTED, posterior, settings.features, settings.spread)
-    lowest = tuned.found.cost
-    rise = np.asarray(relative_rise(posterior, integrator, recording, tuned.at, noise, joint, drawn, lowest))
-    from scipy.stats import chi2  # slow to import
-
-    unknowns = joint.mean.size + int((~np.asarray(recording.pinned)).sum()) * noise.size
-    expected = chi2.ppf(0.9, unknowns) / unknowns
-    gaussian, failed = bool(np.quantile(rise, 0.9) < SLACK * expected), 0
+    joint = Joint.laplace(recording, tuned.at, tuned.found.equations, judged.solution, tuned.noise)
     unsure = uncertainty(guess, start, recording, tuned, settings.noise is not None)
     joint = joint.widened(on_device(unsure.moves), on_device(unsure.covariance))
-    if not gaussian:
-        rng, count = Stream.RANDOMISED.of(seed), settings.stored
-        draws, ok = randomise_then_optimise(
-            posterior,
-            integrator,
-            recording,
-            tuned.at,
-            drawn_priors(rng, guess, tuned.hyper, unsure.covariance, count),
-            sample_features(Stream.FEATURES.of(seed), posterior, settings.features, settings.spread, count),
-            Fresh.of(rng, count, recording, tuned.at),
+    for features in (settings.features, 0):
+        draws = _draws(
+            guess, posterior, integrator, recording, tuned, joint, unsure.covariance, settings, features, seed
         )
-        failed = int((~np.asarray(ok)).sum())
-        if failed < settings.stored / 2:
-            joint = dataclasses.replace(joint, stored=Stored(draws, ok, on_device(seed)))
+        if draws.kind != "failed":
+            break
+    joint = dataclasses.replace(joint, stored=draws.stored)
     root = np.asarray(joint.root)
     values = gaussians(posterior.whitened, np.asarray(joint.mean), root @ root.T)
     facts = {
@@ -171,9 +157,54 @@ def _found(
         "parameters": joint.mean.size,
         "effective_parameters": float(joint.mean.size - np.trace(np.linalg.inv(np.asarray(judged.solution.precision)))),
         "settled": tuned.settled,
-        "gaussian": gaussian,
-        "cost_of_draws": float(np.quantile(rise, 0.9) / expected),
-        "stored_draws": 0 if joint.stored is None else settings.stored - failed,
-        "failed_draws": failed,
+        "draws": draws.kind,
+        "features": features,
+        "drawn": POOL * settings.stored,
+        "worth": draws.worth,
+        "stored_draws": 0 if draws.stored is None else int(np.sum(draws.stored.usable)),
+        "failed_draws": draws.failed,
     }
     return eqx.tree_at(lambda p: p.values, posterior, values), joint, facts
+
+
+class _Draws(NamedTuple):
+    """How the posterior is drawn from: gaussian, weighed, randomised, or failed (which leaves the Gaussian)."""
+
+    kind: str
+    worth: float  # of the Gaussian's draws
+    stored: Stored | None = None
+    failed: int = 0
+
+
+def _draws(
+    guess: FieldPosterior,
+    posterior: FieldPosterior,
+    integrator: Integrator,
+    recording: Recording,
+    tuned: Tuned,
+    joint: Joint,
+    unsure: np.ndarray,
+    settings: Laplace,
+    features: int,
+    seed: int,
+) -> _Draws:
+    """Draws with so many random features."""
+    drawn = joint.draw(seed, POOL * settings.stored, posterior, features, settings.spread)
+    weights = weights_of(
+        extra_costs(posterior, integrator, recording, tuned.at, tuned.noise, tuned.found.equations, drawn)
+    )
+    worth = worth_of(weights)
+    if worth >= LINEAR * len(weights):
+        return _Draws("gaussian", worth)
+    if worth >= ENOUGH * settings.stored:
+        kept = chosen(Stream.CHOSEN.of(seed), weights, settings.stored)
+        return _Draws("weighed", worth, Stored(drawn.unknowns, on_device(kept), on_device(seed)))
+    rng, count = Stream.RANDOMISED.of(seed), settings.stored
+    priors = drawn_priors(rng, guess, tuned.hyper, unsure, count)
+    random = sample_features(Stream.FEATURES.of(seed), posterior, features, settings.spread, count)
+    fresh = Fresh.of(rng, count, recording, tuned.at)
+    found, ok = randomise_then_optimise(posterior, integrator, recording, tuned.at, priors, random, fresh)
+    failed = int((~np.asarray(ok)).sum())
+    if len(ok) < count or failed > count / 2:
+        return _Draws("failed", worth, failed=failed)
+    return _Draws("randomised", worth, Stored(found, ok, on_device(seed)), failed)

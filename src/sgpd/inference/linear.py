@@ -91,6 +91,12 @@ class Regression(NamedTuple):
         shapes = ((), (p, p), (p,), (pieces, 1, d, d), (pieces, 1, d), (pieces, 1, p, d))
         return cls(*map(jnp.zeros, shapes))
 
+    def cost(self, u: Float[Array, " p"], v: Float[Array, "r d"]) -> Scalar:
+        """Squares of residuals and prior, where every piece starts once."""
+        of_u = u @ self.matrix @ u - 2 * self.right @ u
+        of_v = jnp.einsum("rij,ri,rj->", self.local_matrix[:, 0], v, v) - 2 * jnp.sum(self.local_right[:, 0] * v)
+        return self.square + of_u + of_v + 2 * jnp.einsum("rpi,p,ri->", self.coupling[:, 0], u, v)
+
 
 class Solution(NamedTuple):
     """The best u and v of a `Regression`, and what is left over."""

@@ -1,9 +1,10 @@
-"""Are Gaussian draws right, and if not, draws of the posterior by randomise-then-optimise.
+"""Draws of the posterior where a Gaussian does not describe it.
 
-A draw of a Gaussian posterior costs more than the optimum by a chi-squared variable with as many degrees of freedom as
-there are unknowns. Where the model is far from linear, Gaussian draws cost much more: they fit the recording badly.
-Then every draw is a fit of its own: to data and prior with fresh noise added, from the optimum. For a linear model
-these are exact draws of the posterior; for others an approximation (Bardsley et al. 2014, without its reweighting).
+The Gaussian is exact where the rollout is linear in its unknowns. Where it is not, a draw costs more or less than the
+linear model says, and weighs exp(-half of that) in the posterior. While enough draws weigh something, those that do are
+kept. Where hardly any does, every draw is a fit of its own: to data and prior with fresh noise added, from the optimum
+(randomise-then-optimise). For a linear model these are exact draws of the posterior; for others an approximation
+(Bardsley et al. 2014, without its reweighting).
 """
 
 from functools import partial
@@ -17,39 +18,72 @@ from jaxtyping import Array, Bool, Float, Int
 
 from sgpd.arrays import Scalar, on_device
 from sgpd.inference.batches import in_batches
-from sgpd.inference.joint import Drawn, Joint, Unknowns
+from sgpd.inference.joint import Drawn, Unknowns
 from sgpd.inference.linear import Recording, Regression, Shooting, cost, moved, regression, roll, solve, tangent
 from sgpd.inference.posterior import Features, FieldPosterior
 from sgpd.integrators import Integrator
 
-AT_ONCE = 16
+AT_ONCE = 16  # fits
+ROLLED_AT_ONCE = 64
 SETTLED = 0.5  # a search has ended when its last step lowered the cost by less; a draw's own cost varies by much more
 ITERATIONS = 12
 
 
-@eqx.filter_jit
-def relative_rise(
+def extra_costs(
     posterior: FieldPosterior,
     integrator: Integrator,
     recording: Recording,
     at: Shooting,
     noise: Float[Array, " d"],
-    joint: Joint,
+    equations: Regression,
     drawn: Drawn,
-    lowest: Scalar,
-) -> Float[Array, " draws"]:
-    """By how much more draws cost than the optimum, in the number of unknowns: about 1 if they are right."""
+) -> Float[np.ndarray, " draws"]:
+    """By how much more draws cost than the linear model around the optimum says: 0 where that model is right."""
+    frequencies, weights = drawn.features
+    run = partial(_extra_costs, posterior, integrator, recording, at, noise, equations, frequencies)
+    return in_batches(run, (drawn.unknowns, weights), ROLLED_AT_ONCE)
 
-    def price(draw):
-        unknowns, weights = draw
-        features = Features(drawn.features.frequencies, weights)
+
+@eqx.filter_jit
+def _extra_costs(posterior, integrator, recording: Recording, at: Shooting, noise, equations, frequencies, draws):
+    def one(unknowns: Unknowns, weights):
         place = Shooting(unknowns.u, at.starts.at[:, 0].set(unknowns.starts), at.restart)
-        rows = roll(integrator, posterior.field(posterior.unravel(place.u), features), recording, place)
-        return cost(recording, place, rows, noise)
+        field = posterior.field(posterior.unravel(place.u), Features(frequencies, weights))
+        expected = equations.cost(place.u, (unknowns.starts - at.starts[:, 0]) / noise[None, :])
+        return cost(recording, place, roll(integrator, field, recording, place), noise) - expected
 
-    costs = jax.lax.map(price, (drawn.unknowns, drawn.features.weights), batch_size=AT_ONCE)
-    unknowns = joint.mean.size + jnp.sum(~recording.pinned) * noise.size
-    return (costs - lowest) / unknowns
+    return jax.vmap(one)(*draws)
+
+
+def weights_of(extra: Float[np.ndarray, " draws"]) -> Float[np.ndarray, " draws"]:
+    """What draws of the Gaussian weigh in the posterior, 1 in all; one whose cost is not finite, nothing.
+
+    None weighs more than √n times the mean (Ionides 2008): one draw cannot speak for the others.
+    """
+    finite = np.isfinite(extra)
+    if not finite.any():
+        return np.zeros(extra.shape)
+    weights = np.exp(-(np.where(finite, extra, np.inf) - extra[finite].min()) / 2)
+    weights = np.minimum(weights, np.sqrt(len(weights)) * weights.mean())
+    return weights / weights.sum()
+
+
+def worth_of(weights: Float[np.ndarray, " draws"]) -> float:
+    """How many draws of equal weight are as good."""
+    return float(1 / (weights**2).sum()) if weights.any() else 0.0
+
+
+def chosen(rng: np.random.Generator, weights: Float[np.ndarray, " draws"], count: int) -> Bool[np.ndarray, " draws"]:
+    """Which draws to keep: each with a probability in proportion to its weight, at most 1.
+
+    There are so many of them, or, where fewer weigh anything, those.
+    """
+    count = min(count, int(np.count_nonzero(weights)))
+    largest_first = np.sort(weights)[::-1]
+    left = np.cumsum(largest_first[::-1])[::-1]  # the sum of a weight and all smaller ones
+    certain = next(k for k in range(count) if largest_first[k] * (count - k) <= left[k])
+    probability = np.minimum(weights * (count - certain) / left[certain], 1.0)
+    return np.diff(np.floor(np.append(0.0, np.cumsum(probability)) + rng.uniform())) > 0
 
 
 class Priors(NamedTuple):
@@ -98,10 +132,11 @@ def randomise_then_optimise(
     """A draw of the posterior for each set of features, and which are usable: the cost is finite, the search has ended.
 
     Features are functions between the inducing points that the data say little about; the inducing values adapt to
-    them. Every piece starts once.
+    them. Every piece starts once. Where most of the first few are not usable, there are no others.
     """
     run = partial(_searched, posterior, integrator, recording, at, features.frequencies)
-    return jax.tree.map(on_device, in_batches(run, (features.weights, priors, fresh), AT_ONCE))
+    promising = lambda first: bool(np.mean(first[1]) >= 0.5)
+    return jax.tree.map(on_device, in_batches(run, (features.weights, priors, fresh), AT_ONCE, go_on=promising))
 
 
 @eqx.filter_jit

@@ -151,7 +151,7 @@ def gather(
                 lost.append(data.run_names[run])
         views += _held_views(data, held_out)[: max(1, shown - 1)]
     said = [str(each.message) for each in caught if issubclass(each.category, SgpdWarning)]
-    if model.facts.get("gaussian") is False and model.joint.stored is None:
+    if model.facts.get("draws") == "failed":
         said.append("The posterior is not Gaussian, and drawing from it failed: take the bands with care.")
     said += [f"Run {name}: no path stayed finite, so it is not shown." for name in lost]
     problems = tuple(dict.fromkeys([*about.problems, *said]))
