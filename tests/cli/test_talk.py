@@ -78,6 +78,17 @@ def test_off_a_terminal_there_is_one_line_a_stage_and_at_most_ten(capsys, total,
     assert said[-1] == f"fit      epoch {total} of {total}"
 
 
+def test_stages_that_are_not_alike_are_told_as_a_share_of_the_work(capsys):
+    with Talk().progress("fit") as progress:
+        progress(6, 19)
+        progress(19, 19)
+    assert capsys.readouterr().err.splitlines() == ["fit      32% done", "fit      100% done"]
+    talk = on_terminal(Talk())
+    with talk.progress("fit") as progress:
+        progress(6, 19)
+    assert " 32%" in talk.err.file.getvalue()
+
+
 def test_only_our_warnings_become_lines(capsys):
     talk = Talk()
     with talk.heeding():

@@ -22,13 +22,14 @@ def test_residuals_that_resemble_their_neighbours_are_named_and_white_ones_are_n
     noise = np.random.default_rng(0).normal(size=(400, 2))
     noise[:, 1] = np.convolve(np.random.default_rng(1).normal(size=403), np.ones(4) / 2, "valid")  # correlation 3/4
     data, recording = recording_of(noise)
-    check = _white(data.names, recording, np.zeros((1, 400, 2)), free=False)
+    check = _white(data.names, recording, np.zeros((1, 400, 2)), np.array([1.0, 2.54]), free=False)
     b = noise[:, 1]
     correlation = (b[1:] * b[:-1]).mean() / (b**2).mean()
     assert check.verdict == "ATTENTION"
     assert f"neighbours correlate, b by {correlation:.2f} (limit 0.20)" in check.sentence  # 4/sqrt(399)
+    assert "2.5 rows of b count as one" in check.sentence
     np.testing.assert_allclose([check.value, check.limit], [correlation, 4 / np.sqrt(399)])
-    assert _white(("a",), *_alone(noise[:, :1]), free=False).verdict == "PASS"
+    assert _white(("a",), *_alone(noise[:, :1]), np.ones(1), free=False).verdict == "PASS"
 
 
 def _alone(residuals):
@@ -38,7 +39,8 @@ def _alone(residuals):
 
 
 def test_residuals_of_a_few_rows_are_not_measured():
-    assert _white(("a",), *_alone(np.random.default_rng(0).normal(size=(8, 1))), free=False).verdict == "NOT MEASURED"
+    few = np.random.default_rng(0).normal(size=(8, 1))
+    assert _white(("a",), *_alone(few), np.ones(1), free=False).verdict == "NOT MEASURED"
 
 
 def test_noise_beyond_the_roughness_of_the_recording_is_named_by_channel():

@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 import sgpd
 from sgpd.inference import judge_held_out
-from sgpd.inference.held_out import HeldOut, independent_looks
+from sgpd.inference.held_out import HeldOut
 from sgpd.outcome import BadInput
 
 SYSTEM = sgpd.systems.get("pendulum")
@@ -26,30 +26,6 @@ def model(states):
 
 def later(states, run="0", start=100):
     return sgpd.Trajectories((sgpd.data.Run(TIMES[start:], states[start:]),), ("p", "q"), ("", ""), (run,))
-
-
-def test_white_errors_are_as_many_looks_as_rows():
-    z = np.random.default_rng(0).normal(size=(4000, 1))
-    assert 0.9 * 4000 < independent_looks(z) <= 4000
-
-
-@pytest.mark.parametrize("phi", [0.5, 0.9, -0.8])
-def test_autoregressive_errors_are_as_many_looks_as_their_squared_correlations_leave(phi):
-    """Σ over all lags of φ^2|k| is (1 + φ²)/(1 - φ²)."""
-    rng, n = np.random.default_rng(1), 40000
-    z = np.zeros(n)
-    for t in range(1, n):
-        z[t] = phi * z[t - 1] + rng.normal()
-    assert independent_looks(z[:, None]) == pytest.approx(n * (1 - phi**2) / (1 + phi**2), rel=0.1)
-
-
-def test_an_error_that_swings_for_ever_is_hardly_more_than_one_look():
-    t = np.arange(400)
-    few = np.sin(t / 7)
-    assert independent_looks(few[:, None]) < 4
-    many = np.random.default_rng(2).normal(size=400)
-    assert independent_looks(np.stack([few, many], axis=1)) == independent_looks(few[:, None])
-    assert independent_looks(np.stack([many, np.where(t % 2 == 0, many, np.nan)], axis=1)) <= 200  # missing: no looks
 
 
 def test_rows_that_no_path_reaches_fail_and_the_others_are_judged(model, states, monkeypatch):

@@ -105,7 +105,7 @@ def _model(folder: "RunFolder", settings: dict[str, Any], fitted, talk: Talk) ->
     keep_compiled_programs()
     import sgpd
 
-    noun = "stage" if settings["inference"] == "laplace" else "epoch"
+    noun = "" if settings["inference"] == "laplace" else "epoch"  # stages are not alike: how much of the work is done
     warned: list[str] = []
     with talk.heeding(warned.append), talk.progress("fit", noun) as progress:
         model = sgpd.fit(

@@ -81,18 +81,21 @@ class Talk:
             yield
 
     @contextmanager
-    def progress(self, word: str, noun: str) -> Iterator[Progress]:
-        """A bar with the time that remains on a terminal; elsewhere one line a stage, at most ten."""
+    def progress(self, word: str, noun: str = "") -> Iterator[Progress]:
+        """A bar with the time that remains on a terminal; elsewhere at most ten lines. Without a noun, shares only."""
         if self.quiet:
             yield lambda done, total: None
         elif self.err.is_terminal:
             with _bar(self.err, word) as update:
-                yield lambda done, total: update(f"{noun} {min(done + 1, total)} of {total}", done, total)
+                text = lambda done, total: f"{noun} {min(done + 1, total)} of {total}" if noun else ""
+                yield lambda done, total: update(text(done, total), done, total)
         else:
             yield lambda done, total: self._line(word, noun, done, total)
 
     def _line(self, word: str, noun: str, done: int, total: int):
-        if total <= TENTHS or done * TENTHS // total > (done - 1) * TENTHS // total:
+        if not noun:
+            self.say(word, f"{done / total:.0%} done")
+        elif total <= TENTHS or done * TENTHS // total > (done - 1) * TENTHS // total:
             self.say(word, f"{noun} {done} of {total}")
 
 

@@ -13,9 +13,8 @@ from sgpd.data import Run, Trajectories
 from sgpd.inference.initial import noise_std, smooth_run
 from sgpd.inference.linear import Recording
 from sgpd.inference.posterior import FieldPosterior
+from sgpd.inference.residuals import FEW, neighbours
 
-WHITE = 4.0  # standard errors of a correlation between neighbouring residuals
-FEW = 10  # pairs of neighbours, below which their correlation says nothing
 ROUGH = 1.5  # noise found, against what the recording's own roughness shows
 TREND = 5.0  # standard errors of a slope of the energy
 SPARSE = 1e-3  # share of the prior's variance that the inducing points leave open where the recording goes
@@ -53,7 +52,7 @@ def diagnose(
     free = posterior.structure.name == "free"
     checks = (
         _settled(facts),
-        _white(data.names, recording, rows, free),
+        _white(data.names, recording, rows, np.asarray(facts["rows_a_look"]), free),
         _noise(data, noise, free),
         _recorded_energy(data, posterior),
         _inducing(posterior, rows),
@@ -105,28 +104,24 @@ def _settled(facts: dict) -> Check:
     return Check("settled", title, None, None, "ATTENTION", sentence, "Compare with another seed or kernel.")
 
 
-def _white(names: tuple[str, ...], recording: Recording, rows: np.ndarray, free: bool) -> Check:
+def _white(names: tuple[str, ...], recording: Recording, rows: np.ndarray, worth: np.ndarray, free: bool) -> Check:
     """Neighbouring residuals that resemble one another: the rollout misses something that the recording does."""
-    title, seen = "correlation of neighbouring residuals", np.asarray(recording.observed)
-    left = np.where(seen, np.asarray(recording.states) - rows, 0.0)
-    both = seen[:, 1:] & seen[:, :-1]
-    counts, squares = both.sum(axis=(0, 1)), (left**2).sum(axis=(0, 1)) / np.maximum(seen.sum(axis=(0, 1)), 1)
-    tried = [k for k in range(len(names)) if counts[k] >= FEW and squares[k] > 0]
-    if not tried:
+    title, found = "correlation of neighbouring residuals", neighbours(recording, rows)
+    if np.isnan(found.limit).all():
         sentence = f"Residuals were not tested: there are fewer than {FEW} neighbouring pairs."
         return Check("residuals", title, None, None, "NOT MEASURED", sentence, "Record more rows.")
-    products = (left[:, 1:] * left[:, :-1] * both).sum(axis=(0, 1))
-    found = {k: products[k] / counts[k] / squares[k] for k in tried}
-    limits = {k: WHITE / np.sqrt(counts[k]) for k in tried}
-    worst = max(tried, key=lambda k: found[k] / limits[k])
-    value, limit = float(found[worst]), float(limits[worst])
-    coloured = [f"{names[k]} by {found[k]:.2f}" for k in tried if found[k] > limits[k]]
+    worst = int(np.nanargmax(found.correlation / found.limit))
+    value, limit = float(found.correlation[worst]), float(found.limit[worst])
+    coloured = [f"{names[k]} by {found.correlation[k]:.2f}" for k in np.flatnonzero(found.alike)]
     if not coloured:
         sentence = (
             f"Residuals are white: neighbours correlate by {value:.2f} at most ({names[worst]}, limit {limit:.2f})."
         )
         return Check("residuals", title, value, limit, "PASS", sentence)
     sentence = f"Residuals are not white: neighbours correlate, {', '.join(coloured)} (limit {limit:.2f})."
+    discounted = [f"{worth[k]:.2g} rows of {names[k]}" for k in np.flatnonzero(worth > 1)]
+    if discounted:
+        sentence += f" For the bands {' and '.join(discounted)} count as one."
     remedy = MISSING if free else "The structure or the step may not fit this recording; try another structure."
     return Check("residuals", title, value, limit, "ATTENTION", sentence, remedy)
 

@@ -145,6 +145,11 @@ def objective(
     return Judged(value, gradient, *rest)
 
 
+def judge(tuned: Tuned, start: Hyper, original: FieldPosterior, recording: Recording) -> Judged:
+    """How good what was found is."""
+    return objective(ravel_pytree(tuned.hyper)[0], start, original, recording, tuned.at, tuned.found)
+
+
 @eqx.filter_jit
 def rewhitening(hyper: Hyper, seen_by: Hyper, original: FieldPosterior) -> Float[Array, "p p"]:
     """B: u of some kernels is B u of others, for the same inducing values."""

@@ -73,7 +73,7 @@ def fit(
     - `initial`: kernels, inducing points and q to start from; None finds them in the data.
     - `seed`: of all random numbers; several seeds are trained side by side and give a list of models. `data` and
         `initial` may then be lists too, one entry a seed: a study over noise is one call.
-    - `progress`: called with (stages or epochs done, those in all) after each.
+    - `progress`: called with (work done, work in all) after every stage or epoch.
     - `checkpoint`: a file in which the fit keeps where it stands, and from which it goes on if the file is there: an
         interrupted fit ends with the same numbers. It stays when the fit has ended; delete it then.
     """

@@ -14,11 +14,11 @@ from sgpd.checks import Check
 from sgpd.data import Run, Trajectories
 from sgpd.inference.forecast import Forecast, as_far_as_possible
 from sgpd.inference.model import Model
+from sgpd.inference.residuals import independent_looks
 from sgpd.outcome import BadInput
 
 LEVEL = 0.95
 ENOUGH_LOOKS = 20
-WINDOW = 5
 UNSURE = 0.01  # probability by which bands that are right may be called wrong
 POOR, USELESS = 0.5, 1.0  # error, in standard deviations of the recording: at 1 its mean forecasts as well
 
@@ -104,26 +104,6 @@ def _first_complete(run: Run, name: str) -> int:
     if complete.size == 0 or complete[0] == len(run) - 1:
         raise BadInput(f"run {name}: no row before the last is complete, so no forecast can start", "hold out another")
     return int(complete[0])
-
-
-def independent_looks(z: np.ndarray) -> float:
-    """How many independent values these standardised errors (n, d) are worth for the coverage of a band.
-
-    n / τ with τ = 1 + 2 Σ ρₖ²: whether |z| is large correlates like ρ², whatever the sign of ρ. The sum goes on until
-    `WINDOW` τ lags, so that it does not gather the errors of correlations that are 0 (Sokal's rule); those within have
-    squares of (1 - k/n)/n on average, which are taken off. The channel with the fewest counts.
-    """
-    return float(min(_looks(column[~np.isnan(column)]) for column in z.T))
-
-
-def _looks(z: np.ndarray) -> float:
-    n = len(z)
-    if n < 2 or not z.any():
-        return float(n)
-    correlation = np.correlate(z, z, "full")[n:] / (z @ z)  # lags 1 ... n-1
-    lags = np.arange(1, n)
-    tau = np.maximum(1 + 2 * np.cumsum(correlation**2 - (1 - lags / n) / n), 1.0)
-    return float(n / tau[np.append(np.flatnonzero(lags >= WINDOW * tau), n - 2)[0]])
 
 
 def _judged_reach(held: HeldOut) -> Check:

@@ -2,7 +2,8 @@
 
 1. Restart every 20 rows, where there are hardly any local optima: fit, tune kernels and noise, until settled.
 2. Fit with restarts half as often, again and again, then tune once more with every piece in one rollout.
-3. The Gaussian around that optimum, over inducing values and starts together, widened by the uncertainty of kernels and
+3. Where residuals are not white, fit once more with rows counted for what they are worth.
+4. The Gaussian around that optimum, over inducing values and starts together, widened by the uncertainty of kernels and
    noise. Where its draws do not cost what it expects, those are stored that fit, or draws by randomise-then-optimise.
 """
 
@@ -15,7 +16,6 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from sgpd.arrays import on_device
@@ -24,12 +24,13 @@ from sgpd.gp import Kernel, SquaredExponential
 from sgpd.gp.features import Spread
 from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.diagnosis import Diagnosis, diagnose
-from sgpd.inference.evidence import Hyper, Tuned, objective, tune
+from sgpd.inference.evidence import TIGHT, Hyper, Tuned, judge, tune
 from sgpd.inference.initial import gaussians, noise_std
 from sgpd.inference.joint import Joint, Stored, Stream
 from sgpd.inference.linear import Recording, Shooting
 from sgpd.inference.posterior import FieldPosterior, sample_features
 from sgpd.inference.problem import pinned_starts, smoothed_rows
+from sgpd.inference.residuals import rows_a_look
 from sgpd.inference.sampling import Fresh, chosen, extra_costs, randomise_then_optimise, weights_of, worth_of
 from sgpd.inference.shooting import descend
 from sgpd.inference.uncertainty import drawn_priors, uncertainty
@@ -38,6 +39,7 @@ from sgpd.outcome import NumericalFailure, Outcome
 
 SHORT = 20  # rows between restarts in the first stage
 LONGEST = 500  # rows of one rollout; a longer recording is cut
+TUNING, DRAWING = 6, 6  # how much longer it takes to tune kernels and noise, and to draw, than to fit once
 POOL = 4  # draws of the Gaussian, by which it is judged, for each that would be stored
 LINEAR = 0.8  # of its draws: if they are worth so many of the posterior, the Gaussian is taken for it
 ENOUGH = 0.25  # of the draws that would be stored: if its draws are worth fewer, they are no use
@@ -104,10 +106,12 @@ def fit_laplace(
     begin = _Stage(0, guess.flat_mean, on_device(smoothed_rows(data, pieces, pinned)), start)
     (done, u, rows, hyper), history = kept.load(begin)
     lengths = _lengths(rows.shape[1])
+    tuned_at = {0, len(lengths) - 1}
+    work = np.cumsum([TUNING if index in tuned_at else 1 for index in range(len(lengths))] + [DRAWING]).tolist()
     for index, length in list(enumerate(lengths))[done:]:
         restart = on_device(np.broadcast_to(np.arange(rows.shape[1]) % length == 0, rows.shape[:2]))
         at = Shooting(u, rows, restart)
-        if 0 < index < len(lengths) - 1:
+        if index not in tuned_at:
             at, found = descend(hyper.kernels(guess), integrator, recording, jnp.exp(hyper.noise), at)
         else:
             tuned = tune(guess, start, hyper, integrator, recording, at, settings.noise is not None)
@@ -116,13 +120,19 @@ def fit_laplace(
         u, rows = at.u, found.along.rows
         if index + 1 < len(lengths):  # what comes after the last stage starts from all of it
             kept.save(_Stage(index + 1, u, rows, hyper), history)
-        report(index + 1, len(lengths) + 1)
+        report(work[index], work[-1])
     if not np.isfinite(history[-1]["objective"]):
         raise NumericalFailure(Outcome.DIVERGED)
-    posterior, joint, facts = _found(guess, start, integrator, recording, tuned, settings, seed)
-    report(len(lengths) + 1, len(lengths) + 1)
-    noise = np.asarray(tuned.noise)
-    diagnosis = diagnose(data, recording, posterior, np.asarray(rows), noise, facts)
+    noise, log_evidence = np.asarray(tuned.noise), judge(tuned, start, guess, recording).log_evidence
+    worth = rows_a_look(recording, np.asarray(rows))
+    coloured = bool((worth > 1).any())
+    if coloured:
+        tuned = _by_looks(guess, integrator, recording, tuned, worth)
+    optimum = _Optimum(guess, start, integrator, recording, tuned, coloured or settings.noise is not None)
+    posterior, joint, facts = _found(optimum, settings, seed)
+    facts |= {"log_evidence": float(log_evidence), "rows_a_look": worth.tolist()}
+    report(work[-1], work[-1])
+    diagnosis = diagnose(data, recording, posterior, np.asarray(tuned.found.along.rows), noise, facts)
     return Found(posterior, noise, joint, pieces, history, facts, diagnosis)
 
 
@@ -134,26 +144,46 @@ def _lengths(rows: int) -> list[int]:
     return [length for length in lengths if length < rows] + [rows]
 
 
-def _found(
-    guess: FieldPosterior, start: Hyper, integrator, recording: Recording, tuned: Tuned, settings: Laplace, seed: int
-):
+def _by_looks(
+    guess: FieldPosterior, integrator: Integrator, recording: Recording, tuned: Tuned, worth: np.ndarray
+) -> Tuned:
+    """The best field under the same kernels when so many rows count as one: with σ² as many times larger."""
+    hyper = tuned.hyper._replace(noise=tuned.hyper.noise + jnp.log(on_device(worth)) / 2)
+    at, found = descend(hyper.kernels(guess), integrator, recording, jnp.exp(hyper.noise), tuned.at, TIGHT)
+    return tuned._replace(hyper=hyper, at=at, found=found)
+
+
+class _Optimum(NamedTuple):
+    """What the posterior is built around."""
+
+    guess: FieldPosterior
+    start: Hyper
+    integrator: Integrator
+    recording: Recording
+    tuned: Tuned
+    known_noise: bool
+
+    @property
+    def posterior(self) -> FieldPosterior:
+        """The kernels that were found."""
+        return self.tuned.hyper.kernels(self.guess)
+
+
+def _found(optimum: _Optimum, settings: Laplace, seed: int) -> tuple[FieldPosterior, Joint, dict]:
     """The posterior around the optimum, and facts about it."""
-    posterior = tuned.hyper.kernels(guess)
-    judged = objective(ravel_pytree(tuned.hyper)[0], start, guess, recording, tuned.at, tuned.found)
+    guess, start, _, recording, tuned, known_noise = optimum
+    posterior, judged = optimum.posterior, judge(tuned, start, guess, recording)
     joint = Joint.laplace(recording, tuned.at, tuned.found.equations, judged.solution, tuned.noise)
-    unsure = uncertainty(guess, start, recording, tuned, settings.noise is not None)
+    unsure = uncertainty(guess, start, recording, tuned, known_noise)
     joint = joint.widened(on_device(unsure.moves), on_device(unsure.covariance))
     for features in (settings.features, 0):
-        draws = _draws(
-            guess, posterior, integrator, recording, tuned, joint, unsure.covariance, settings, features, seed
-        )
+        draws = _draws(optimum, joint, unsure.covariance, settings, features, seed)
         if draws.kind != "failed":
             break
     joint = dataclasses.replace(joint, stored=draws.stored)
     root = np.asarray(joint.root)
     values = gaussians(posterior.whitened, np.asarray(joint.mean), root @ root.T)
     facts = {
-        "log_evidence": float(judged.log_evidence),
         "parameters": joint.mean.size,
         "effective_parameters": float(joint.mean.size - np.trace(np.linalg.inv(np.asarray(judged.solution.precision)))),
         "settled": tuned.settled,
@@ -176,19 +206,10 @@ class _Draws(NamedTuple):
     failed: int = 0
 
 
-def _draws(
-    guess: FieldPosterior,
-    posterior: FieldPosterior,
-    integrator: Integrator,
-    recording: Recording,
-    tuned: Tuned,
-    joint: Joint,
-    unsure: np.ndarray,
-    settings: Laplace,
-    features: int,
-    seed: int,
-) -> _Draws:
+def _draws(optimum: _Optimum, joint: Joint, unsure: np.ndarray, settings: Laplace, features: int, seed: int) -> _Draws:
     """Draws with so many random features."""
+    guess, _, integrator, recording, tuned, _ = optimum
+    posterior = optimum.posterior
     drawn = joint.draw(seed, POOL * settings.stored, posterior, features, settings.spread)
     weights = weights_of(
         extra_costs(posterior, integrator, recording, tuned.at, tuned.noise, tuned.found.equations, drawn)
