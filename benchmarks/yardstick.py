@@ -1,0 +1,115 @@
+"""How well the paper's systems can be known from their recordings: fits that know the formula, by maximum likelihood.
+
+    python benchmarks/yardstick.py [--seeds 3000-3019] [--only pendulum ...]
+
+What such a fit does not know are a few coefficients and, with a latent start, the first state; the noise is known. The
+error that it leaves comes from the noise of the recording alone, so it is a yardstick for a fit that knows less:
+docs/default-fit.md shows both on the same seeds. It starts at the truth, so local optima play no part. Coefficients
+have wide Gaussian priors, which only matter where a formula has more of them than the recording tells.
+"""
+
+import argparse
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import least_squares
+
+import sgpd
+from sgpd.paper.measuring import l2_error
+from sgpd.paper.truths import noisy_start, record, solve
+
+POWERS = np.array([(i, degree - i) for degree in (1, 2, 3, 4) for i in range(degree + 1)])
+
+
+class Formula(NamedTuple):
+    """x' = rate(coefficients, x), the true coefficients, and the width of their priors."""
+
+    rate: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    true: np.ndarray
+    width: float
+
+
+def pendulum(c: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """p' = -c₁ sin q, q' = c₂ p."""
+    return np.array([-c[0] * np.sin(x[1]), c[1] * x[0]])
+
+
+def two_body(c: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Attraction c₁ / r², velocities c₂ p."""
+    p, apart = x[:4], x[4:6] - x[6:]
+    force = -c[0] * apart / np.linalg.norm(apart) ** 3
+    return np.concatenate([force, -force, c[1] * p])
+
+
+def polynomial(c: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """p' = -∂H/∂q, q' = ∂H/∂p with H = Σ c pⁱ qʲ up to degree 4, which contains the true H."""
+    (i, j), (p, q) = POWERS.T, x
+    by_p = i * p ** np.maximum(i - 1, 0) * q**j
+    by_q = j * p**i * q ** np.maximum(j - 1, 0)
+    return np.array([-c @ by_q, c @ by_p])
+
+
+def rigid_body(c: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Euler's equations, with a coefficient each."""
+    return c * x[[1, 2, 0]] * x[[2, 0, 1]]
+
+
+FORMULAS = {
+    "pendulum": Formula(pendulum, np.array([6.0, 1.0]), 100.0),
+    "two-body": Formula(two_body, np.array([1.0, 1.0]), 100.0),
+    "non-separable": Formula(polynomial, np.where(np.isin(POWERS, (0, 2)).all(axis=1), 0.5, 0.0), 1.0),
+    "rigid-body": Formula(rigid_body, np.array([0.5, -1.0, 0.5]), 100.0),
+}
+
+
+def main():
+    """One line a system and way to start: mean error and its standard error over seeds."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", default="3000-3019")
+    parser.add_argument("--only", nargs="*", default=list(FORMULAS), choices=list(FORMULAS))
+    options = parser.parse_args()
+    first, last = map(int, options.seeds.split("-"))
+    print("| formula | x0 | coefficients | L2 |\n|---|---|---|---|")
+    for name in options.only:
+        for x0 in ("known", "latent"):
+            errors = np.array([error_of(name, x0, seed) for seed in range(first, last + 1)])
+            spread = errors.std(ddof=1) / np.sqrt(len(errors))
+            print(f"| {name} | {x0} | {len(FORMULAS[name].true)} | {errors.mean():.4f} ± {spread:.4f} |", flush=True)
+
+
+def error_of(name: str, x0: str, seed: int) -> float:
+    """The paper's L2 error of the most probable coefficients, over the paper's horizon."""
+    system, (rate, true, width) = sgpd.systems.get(name), FORMULAS[name]
+    times, truth = solve(system, "exact")
+    states, noise = record(system, truth, seed).runs[0].states.copy(), np.sqrt(np.array(system.noise_variance))
+    if x0 == "latent":
+        states[0] = noisy_start(system, seed)
+
+    def rolled(unknowns, rows):
+        coefficients, first = np.split(unknowns, [len(true)])
+        return rollout(lambda x: rate(coefficients, x), first if x0 == "latent" else system.x0, rows, system.step)
+
+    def residuals(unknowns):
+        misfit = (rolled(unknowns, len(states)) - states) / noise
+        return np.concatenate([misfit.ravel(), unknowns[: len(true)] / width])
+
+    start = np.concatenate([true, system.x0 if x0 == "latent" else []])
+    return l2_error(rolled(least_squares(residuals, start).x, len(times)), truth)
+
+
+def rollout(rate: Callable[[np.ndarray], np.ndarray], x0: np.ndarray, rows: int, h: float) -> np.ndarray:
+    """Steps of the classical Runge-Kutta method."""
+    x, states = np.array(x0, float), []
+    for _ in range(rows):
+        states.append(x)
+        k1 = rate(x)
+        k2 = rate(x + h / 2 * k1)
+        k3 = rate(x + h / 2 * k2)
+        k4 = rate(x + h * k3)
+        x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    return np.array(states)
+
+
+if __name__ == "__main__":
+    main()
