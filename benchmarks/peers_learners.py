@@ -17,7 +17,7 @@ from peers_table import Row
 from timing import Timing
 
 import sgpd
-from sgpd.paper.experiments import NETWORK_DECAY, NETWORK_STEPS
+from sgpd.paper.experiments import NETWORK_STEPS
 from sgpd.paper.hnn import DIFFERENCES, roll, train_networks
 from sgpd.paper.measuring import l2_error
 from sgpd.paper.published import L2_ERRORS
@@ -111,8 +111,7 @@ def fit_network(seed: int):
     """The authors' 2000 steps of Adam on all rows."""
     run = pendulum_recording(seed).runs[0]
     states, derivatives = DIFFERENCES["gradient"](run.times, run.states)
-    decay = NETWORK_DECAY["pendulum"]
-    return train_networks(states[None], derivatives[None], NETWORK_STEPS["pendulum"], [seed], weight_decay=decay)[0]
+    return train_networks(states[None], derivatives[None], NETWORK_STEPS, [seed])[0]
 
 
 def network_error(network, seed: int) -> float:

@@ -26,9 +26,7 @@ from sgpd.systems import System
 HEUN_SYSTEMS = ("pendulum", "non-separable")
 HEUN_STEPS = (0.1, 0.05, 0.005, None)
 
-# The HNN's authors: 2000 steps for one degree of freedom, 10000 without weight decay for two bodies.
-NETWORK_STEPS = {"pendulum": 2000, "two-body": 10_000, "non-separable": 2000}
-NETWORK_DECAY = {"pendulum": 1e-4, "two-body": 0.0, "non-separable": 1e-4}
+NETWORK_STEPS = 2000  # the HNN's authors' for one degree of freedom; for two bodies see NOTES.md
 
 # What a user would choose for each system and nothing else: the default fit, told that the first state is exact.
 DEFAULTS = {
@@ -199,10 +197,9 @@ def _networks(
     for index, (kind, difference) in enumerate(DIFFERENCES.items()):
         pairs = [difference(r.runs[0].times, r.runs[0].states) for r in recordings]
         states, derivatives = (np.stack(part) for part in zip(*pairs, strict=True))
-        steps = NETWORK_STEPS[system.name] // (QUICK if experiment.quick else 1)
+        steps = NETWORK_STEPS // (QUICK if experiment.quick else 1)
         report = _part_of(progress, index, len(DIFFERENCES))
-        decay = NETWORK_DECAY[system.name]
-        networks = train_networks(states, derivatives, steps, seeds, weight_decay=decay, progress=report)
+        networks = train_networks(states, derivatives, steps, seeds, progress=report)
         paths[kind] = [roll(network, system.x0, times) for network in networks]
     return [[_network_row(system, truth, {k: p[i] for k, p in paths.items()})] for i in range(len(seeds))]
 

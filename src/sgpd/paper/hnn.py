@@ -79,7 +79,7 @@ def train_networks(
 ) -> list[HamiltonianNetwork]:
     """One network a seed, each on its own rows, side by side: faster than in turn. `progress` hears (done, in all).
 
-    The authors take 2000 steps for one degree of freedom, and 10000 without weight decay for two bodies.
+    The authors take 2000 steps for one degree of freedom; for two bodies, without noise, 10000 and no weight decay.
     """
     keys = jnp.stack([jr.key(seed) for seed in seeds])
     networks = jax.vmap(lambda key: HamiltonianNetwork.initial(key, states.shape[-1]))(keys)
