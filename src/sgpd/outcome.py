@@ -61,6 +61,9 @@ class BadInput(ValueError):
         self.message, self.hint, self.file, self.line, self.column = message, hint, file, line, column
         super().__init__(f"{message}; {hint}")
 
+    def __reduce__(self):
+        return type(self), (self.message, self.hint, self.file, self.line, self.column)
+
 
 class SgpdWarning(UserWarning):
     """Something a careful user wants to know about a result that is usable all the same."""

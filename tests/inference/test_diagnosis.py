@@ -90,13 +90,13 @@ def test_friction_in_a_recording_that_is_fitted_as_hamiltonian_is_told():
 
 
 def test_draws_that_failed_or_leave_something_out_ask_for_attention_and_others_do_not():
-    facts = {"drawn": 512, "worth": 1.0, "stored_draws": 128, "features": 256}
+    facts = {"drawn": 512, "worth": 1.0, "stored_draws": 128, "features_dropped": False}
     for kind in ("gaussian", "weighed", "randomised"):
         assert _bands(facts | {"draws": kind}) is None
         assert "512 draws" in _draws(facts | {"draws": kind})
-    failed = _bands(facts | {"draws": "failed", "features": 0})
-    narrow = _bands(facts | {"draws": "randomised", "features": 0})
+    failed = _bands(facts | {"draws": "failed", "features_dropped": True})
+    narrow = _bands(facts | {"draws": "randomised", "features_dropped": True})
     assert failed.verdict == narrow.verdict == "ATTENTION"
     assert "the bands mean nothing" in failed.sentence
     assert "too narrow" in narrow.sentence
-    assert "inducing points" in _draws(facts | {"draws": "weighed", "features": 0})
+    assert "inducing points" in _draws(facts | {"draws": "weighed", "features_dropped": True})

@@ -81,6 +81,23 @@ def test_a_swing_at_the_frequency_of_the_motion_is_hardly_more_than_one_look():
     assert rows_a_look(*residuals(swing))[0] > 100
 
 
+@pytest.mark.parametrize("rows", [5, 20])
+def test_many_short_pieces_tell_together_what_none_tells_alone(rows):
+    """The mean over pieces of Σ φ^|i - j| / n; piece by piece the correlations would be lost."""
+    rng, phi = np.random.default_rng(7), 0.9
+    pieces = [autoregressive(rng, phi, rows)[:, None] for _ in range(20000 // rows)]
+    distance = np.abs(np.subtract.outer(np.arange(rows), np.arange(rows)))
+    assert rows_a_look(*residuals(*pieces))[0] == pytest.approx((phi**distance).sum() / rows, rel=0.05)
+
+
+def test_values_with_missing_ones_between_them_are_neighbours():
+    rng = np.random.default_rng(9)
+    every_second = np.where(np.arange(4000) % 2 == 0, np.repeat(autoregressive(rng, 0.9, 2000), 2), np.nan)
+    both = residuals(np.stack([every_second, rng.normal(size=4000)], axis=1))
+    np.testing.assert_array_equal(neighbours(*both).alike, [True, False])
+    assert rows_a_look(*both)[0] > 10
+
+
 def test_missing_values_are_no_rows():
     rng = np.random.default_rng(5)
     z = autoregressive(rng, 0.7, 20000)[:, None]

@@ -12,9 +12,9 @@ from sgpd.inference.posterior import sample_features
 from sgpd.inference.sampling import (
     Fresh,
     Priors,
-    chosen,
     extra_costs,
     randomise_then_optimise,
+    resampled,
     weights_of,
     worth_of,
 )
@@ -174,27 +174,31 @@ def misfits(u, rows):
     return total
 
 
-def test_weights_leave_out_what_is_not_finite_and_let_no_draw_speak_for_all():
+def test_weights_leave_out_what_is_not_finite_and_cut_the_heaviest():
     weights = weights_of(np.array([0.0, 0.0, 0.0, 2.0, np.inf, np.nan]))
     np.testing.assert_allclose(weights[:4] / weights[0], [1, 1, 1, np.exp(-1)])
     assert not weights[4:].any()
-    alone = weights_of(np.append(-1e3, np.zeros(99)))
-    assert alone.sum() == pytest.approx(1)
-    one = np.exp(-500.0)
-    assert alone[0] == pytest.approx(10 * (1 + 99 * one) / 100 / (10 * (1 + 99 * one) / 100 + 99 * one))
+    heavy = weights_of(np.append(-2 * np.log(50), np.zeros(99)))  # 50 against 99 ones: cut to 10 times the mean, 14.9
+    assert heavy[0] == pytest.approx(14.9 / (14.9 + 99))
     assert worth_of(np.zeros(5)) == 0 == weights_of(np.full(5, np.nan)).sum()
 
 
-def test_draws_are_chosen_in_proportion_to_their_weights_and_none_twice():
-    weights = np.array([0.4, 0.3, 0.1, 0.1, 0.06, 0.04])
-    kept = np.array([chosen(np.random.default_rng(k), weights, 3) for k in range(4000)])
-    assert (kept.sum(axis=1) == 3).all()
-    # 0.4 is certain (1.2), then 0.3 (2 * 0.3 / 0.6); the rest share one place
-    expected = np.array([1, 1, 1 / 3, 1 / 3, 0.2, 2 / 15])
-    error = np.sqrt(expected * (1 - expected) / len(kept))
-    assert (np.abs(kept.mean(axis=0) - expected) <= 4 * error).all()
+def test_draws_are_kept_as_often_as_their_weights_say_to_within_one():
+    weights = np.array([0.0, 0.45, 0.3, 0.1, 0.1, 0.05, 0.0])
+    kept = np.array([np.bincount(resampled(np.random.default_rng(k), weights, 8), minlength=7) for k in range(4000)])
+    assert (kept.sum(axis=1) == 8).all()
+    assert (np.abs(kept - 8 * weights) < 1).all()
+    below = 8 * weights % 1
+    error = np.sqrt(below * (1 - below) / len(kept))
+    assert (np.abs(kept.mean(axis=0) - 8 * weights) <= 4 * error + 1e-12).all()
 
 
-def test_where_few_draws_weigh_anything_all_of_these_are_kept():
-    weights = np.array([0.0, 0.7, 0.0, 0.3, 0.0])
-    np.testing.assert_array_equal(chosen(np.random.default_rng(0), weights, 4), weights > 0)
+def test_kept_draws_are_those_of_the_posterior():
+    """A Gaussian in six dimensions that is 1.7 times too wide: draws of it are worth a fifth of their number."""
+    rng = np.random.default_rng(8)
+    draws = rng.normal(size=(512, 6))
+    weights = weights_of((draws**2).sum(axis=1) * (1 / 0.6**2 - 1))
+    assert 80 < worth_of(weights) < 130
+    variances = [(draws[resampled(rng, weights, 128)] ** 2).mean() for _ in range(200)]
+    weighed = (weights @ draws**2).mean()
+    assert abs(np.mean(variances) - weighed) < 4 * np.std(variances) / np.sqrt(200)

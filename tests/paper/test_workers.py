@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from sgpd.outcome import NumericalFailure, Outcome
+from sgpd.outcome import BadInput, NumericalFailure, Outcome
 from sgpd.paper.experiments import Experiment
 from sgpd.paper.workers import in_turn, side_by_side
 
@@ -64,7 +64,21 @@ def test_processes_end_when_nobody_wants_their_results():
     assert _no_process_left()
 
 
-def test_a_numerical_failure_keeps_its_words_between_processes():
-    failure = NumericalFailure(Outcome.NOT_FINITE, "On path 3.")
+def test_a_process_that_is_killed_is_told_with_what_to_do():
+    running = side_by_side([NETWORKS[0], *NETWORKS], Heard(), 2)
+    next(running)
+    for process in multiprocessing.active_children():
+        process.kill()
+    with pytest.raises(BadInput, match=r"ended from outside.*--jobs 1"):
+        list(running)
+    assert _no_process_left()
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [NumericalFailure(Outcome.NOT_FINITE, "On path 3."), BadInput("wrong", "mend it", "a.csv", 3, "q")],
+    ids=lambda failure: type(failure).__name__,
+)
+def test_failures_keep_their_words_between_processes(failure):
     again = pickle.loads(pickle.dumps(failure))
-    assert (str(again), again.outcome) == (str(failure), failure.outcome)
+    assert (str(again), vars(again)) == (str(failure), vars(failure))

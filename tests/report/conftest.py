@@ -137,7 +137,8 @@ def written(pendulum, tmp_path_factory) -> Path:
     return write_report(path, pendulum.model, pendulum.data, CHECKS, ABOUT, pendulum.held_out)
 
 
-def with_stored_draws(model: Model, count: int) -> Model:
+def with_stored_draws(model: Model, count: int, kind: str = "randomised") -> Model:
     """The same model, its posterior kept as draws, of which the first is not usable."""
-    stored = Stored(model.joint.gaussian(0, count), jnp.arange(count) > 0, jnp.array(3))
-    return dataclasses.replace(model, joint=dataclasses.replace(model.joint, stored=stored))
+    stored = Stored.of(model.joint.gaussian(0, count), np.arange(1, count), 3)
+    facts = model.facts | {"draws": kind, "stored_draws": count - 1}
+    return dataclasses.replace(model, joint=dataclasses.replace(model.joint, stored=stored), facts=facts)

@@ -173,6 +173,8 @@ def test_no_more_paths_are_drawn_than_a_posterior_stores(pendulum):
     assert paths_of(model) == 5
     page = page_of(dataclasses.replace(pendulum, model=model))
     assert "5 draws by randomise-then-optimise" in page
+    weighed = dataclasses.replace(pendulum, model=with_stored_draws(pendulum.model, 6, "weighed"))
+    assert "5 draws of it, resampled by importance weights" in page_of(weighed)
 
 
 def test_paths_that_fail_are_counted_among_the_problems_and_left_out(pendulum, monkeypatch):

@@ -105,7 +105,9 @@ def _model(folder: "RunFolder", settings: dict[str, Any], fitted, talk: Talk) ->
     keep_compiled_programs()
     import sgpd
 
-    noun = "" if settings["inference"] == "laplace" else "epoch"  # stages are not alike: how much of the work is done
+    noun = (
+        "" if settings["inference"] == "laplace" else "epoch"
+    )  # its stages differ in length, so it tells the share of the work
     warned: list[str] = []
     with talk.heeding(warned.append), talk.progress("fit", noun) as progress:
         model = sgpd.fit(

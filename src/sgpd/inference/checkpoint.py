@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ class Checkpoint:
 
     def __init__(self, path: str | Path | None, identity: PyTree):
         self.path = None if path is None else Path(path)
-        self.digest = "" if path is None else _digest(identity)
+        self.digest = "" if path is None else _digest((version("sgpd"), identity))
 
     def save(self, state: PyTree, history: list[dict]):
         """Keep a state in place of the one before."""

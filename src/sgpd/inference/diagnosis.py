@@ -77,8 +77,8 @@ def _draws(facts: dict) -> str:
         case "randomised":
             said = f"{drawn}, so {facts['stored_draws']} draws by randomise-then-optimise are kept instead."
         case _:
-            said = f"{drawn}, and most fits to randomised data failed: take the bands with care."
-    return said if facts["features"] else f"{said} Drawn fields do not vary between the inducing points."
+            said = f"{drawn}, and most fits to randomised data failed."
+    return f"{said} Drawn fields do not vary between the inducing points." if facts["features_dropped"] else said
 
 
 def _bands(facts: dict) -> Check | None:
@@ -87,10 +87,10 @@ def _bands(facts: dict) -> Check | None:
     if facts["draws"] == "failed":
         sentence = "Drawing fields that fit the recording failed: the best estimate stands, the bands mean nothing."
         return Check("draws", title, None, None, "ATTENTION", sentence, remedy)
-    if not facts["features"]:
+    if facts["features_dropped"]:
         sentence = (
-            "Fields that also vary between the inducing points cannot fit the recording, so the drawn ones do not: "
-            "the bands are too narrow by that."
+            "Fields that vary between the inducing points cannot fit the recording, so drawn fields do not vary there: "
+            "the bands are too narrow."
         )
         return Check("draws", title, None, None, "ATTENTION", sentence, remedy)
     return None

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from sgpd.arrays import State, on_device
 from sgpd.gp.features import Spread
@@ -48,12 +48,30 @@ class Unknowns(NamedTuple):
         return Unknowns(self.u, on_device(np.asarray(self.starts)[..., piece, :]))
 
 
-class Stored(NamedTuple):
+class Stored(eqx.Module):
     """Draws of a posterior that is not Gaussian, each with random features of its own, which `seed` brings back."""
 
     unknowns: Unknowns
-    usable: Bool[Array, " draws"]
+    place: Int[Array, " draws"]  # whose features are whose, among those of the seed
     seed: Int[Array, ""]
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    @property
+    def different(self) -> int:
+        """How many are not repeated: of draws that were chosen by weight, heavy ones stand more than once."""
+        return len(np.unique(np.asarray(self.place)))
+
+    @classmethod
+    def of(cls, draws: Unknowns, place: Int[np.ndarray, " kept"], seed: int) -> "Stored":
+        """Some of the draws of a seed."""
+        return cls(_taken(draws, place), on_device(place), on_device(seed))
+
+
+def _taken(tree, index: np.ndarray):
+    """Some of a stack."""
+    return jax.tree.map(lambda leaf: on_device(np.asarray(leaf)[index]), tree)
 
 
 class Drawn(NamedTuple):
@@ -122,12 +140,11 @@ class Joint(eqx.Module):
         if self.stored is None:
             rng = Stream.FEATURES.of(seed)
             return Drawn(self.gaussian(seed, paths), sample_features(rng, posterior, features, spread, paths))
-        usable = np.flatnonzero(self.stored.usable)
-        index = np.random.default_rng(seed).permutation(usable)[np.arange(paths) % len(usable)]
+        index = np.random.default_rng(seed).permutation(len(self.stored))[np.arange(paths) % len(self.stored)]
+        place = np.asarray(self.stored.place)
         rng = Stream.FEATURES.of(int(self.stored.seed))
-        own = sample_features(rng, posterior, features, spread, len(self.stored.usable))
-        take = lambda tree: jax.tree.map(lambda leaf: on_device(np.asarray(leaf)[index]), tree)
-        return Drawn(take(self.stored.unknowns), Features(own.frequencies, take(own.weights)))
+        own = sample_features(rng, posterior, features, spread, int(place.max()) + 1)
+        return Drawn(_taken(self.stored.unknowns, index), Features(own.frequencies, _taken(own.weights, place[index])))
 
     def gaussian(self, seed: int, paths: int) -> Unknowns:
         """Draws of the Gaussian."""

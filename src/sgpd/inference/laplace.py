@@ -24,16 +24,16 @@ from sgpd.gp import Kernel, SquaredExponential
 from sgpd.gp.features import Spread
 from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.diagnosis import Diagnosis, diagnose
-from sgpd.inference.evidence import TIGHT, Hyper, Tuned, judge, tune
+from sgpd.inference.evidence import TIGHT, Hyper, Judged, Tuned, judge, tune
 from sgpd.inference.initial import gaussians, noise_std
 from sgpd.inference.joint import Joint, Stored, Stream
 from sgpd.inference.linear import Recording, Shooting
 from sgpd.inference.posterior import FieldPosterior, sample_features
 from sgpd.inference.problem import pinned_starts, smoothed_rows
 from sgpd.inference.residuals import rows_a_look
-from sgpd.inference.sampling import Fresh, chosen, extra_costs, randomise_then_optimise, weights_of, worth_of
+from sgpd.inference.sampling import Fresh, extra_costs, randomise_then_optimise, resampled, weights_of, worth_of
 from sgpd.inference.shooting import descend
-from sgpd.inference.uncertainty import drawn_priors, uncertainty
+from sgpd.inference.uncertainty import Uncertainty, drawn_priors, uncertainty
 from sgpd.integrators import Integrator
 from sgpd.outcome import NumericalFailure, Outcome
 
@@ -123,16 +123,12 @@ def fit_laplace(
         report(work[index], work[-1])
     if not np.isfinite(history[-1]["objective"]):
         raise NumericalFailure(Outcome.DIVERGED)
-    noise, log_evidence = np.asarray(tuned.noise), judge(tuned, start, guess, recording).log_evidence
+    optimum = _Optimum(guess, start, integrator, recording, tuned, settings)
     worth = rows_a_look(recording, np.asarray(rows))
-    coloured = bool((worth > 1).any())
-    if coloured:
-        tuned = _by_looks(guess, integrator, recording, tuned, worth)
-    optimum = _Optimum(guess, start, integrator, recording, tuned, coloured or settings.noise is not None)
-    posterior, joint, facts = _found(optimum, settings, seed)
-    facts |= {"log_evidence": float(log_evidence), "rows_a_look": worth.tolist()}
+    posterior, joint, facts = _found(optimum, worth, seed)
     report(work[-1], work[-1])
-    diagnosis = diagnose(data, recording, posterior, np.asarray(tuned.found.along.rows), noise, facts)
+    noise = np.asarray(tuned.noise)
+    diagnosis = diagnose(data, recording, posterior, np.asarray(rows), noise, facts)
     return Found(posterior, noise, joint, pieces, history, facts, diagnosis)
 
 
@@ -144,15 +140,6 @@ def _lengths(rows: int) -> list[int]:
     return [length for length in lengths if length < rows] + [rows]
 
 
-def _by_looks(
-    guess: FieldPosterior, integrator: Integrator, recording: Recording, tuned: Tuned, worth: np.ndarray
-) -> Tuned:
-    """The best field under the same kernels when so many rows count as one: with σ² as many times larger."""
-    hyper = tuned.hyper._replace(noise=tuned.hyper.noise + jnp.log(on_device(worth)) / 2)
-    at, found = descend(hyper.kernels(guess), integrator, recording, jnp.exp(hyper.noise), tuned.at, TIGHT)
-    return tuned._replace(hyper=hyper, at=at, found=found)
-
-
 class _Optimum(NamedTuple):
     """What the posterior is built around."""
 
@@ -161,37 +148,56 @@ class _Optimum(NamedTuple):
     integrator: Integrator
     recording: Recording
     tuned: Tuned
-    known_noise: bool
+    settings: Laplace
 
     @property
     def posterior(self) -> FieldPosterior:
         """The kernels that were found."""
         return self.tuned.hyper.kernels(self.guess)
 
+    def judged(self) -> Judged:
+        """The linear model there."""
+        return judge(self.tuned, self.start, self.guess, self.recording)
 
-def _found(optimum: _Optimum, settings: Laplace, seed: int) -> tuple[FieldPosterior, Joint, dict]:
-    """The posterior around the optimum, and facts about it."""
-    guess, start, _, recording, tuned, known_noise = optimum
-    posterior, judged = optimum.posterior, judge(tuned, start, guess, recording)
-    joint = Joint.laplace(recording, tuned.at, tuned.found.equations, judged.solution, tuned.noise)
-    unsure = uncertainty(guess, start, recording, tuned, known_noise)
-    joint = joint.widened(on_device(unsure.moves), on_device(unsure.covariance))
-    for features in (settings.features, 0):
-        draws = _draws(optimum, joint, unsure.covariance, settings, features, seed)
+    def unsure(self) -> Uncertainty:
+        """How uncertain kernels and noise are."""
+        return uncertainty(self.guess, self.start, self.recording, self.tuned, self.settings.noise is not None)
+
+    def by_looks(self, worth: np.ndarray) -> "_Optimum":
+        """Under the same kernels, when so many rows of each channel count as one: with σ² as many times larger."""
+        hyper = self.tuned.hyper._replace(noise=self.tuned.hyper.noise + jnp.log(on_device(worth)) / 2)
+        kernels = hyper.kernels(self.guess)
+        at, found = descend(kernels, self.integrator, self.recording, jnp.exp(hyper.noise), self.tuned.at, TIGHT)
+        return self._replace(tuned=self.tuned._replace(hyper=hyper, at=at, found=found))
+
+
+def _found(optimum: _Optimum, worth: np.ndarray, seed: int) -> tuple[FieldPosterior, Joint, dict]:
+    """The posterior around the optimum when so many rows of each channel are worth one, and facts about it."""
+    judged, unsure, asked = optimum.judged(), optimum.unsure(), optimum.settings.features
+    counted = optimum.by_looks(worth) if (worth > 1).any() else optimum
+    tuned, posterior = counted.tuned, counted.posterior
+    joint = Joint.laplace(
+        optimum.recording, tuned.at, tuned.found.equations, counted.judged().solution, tuned.noise
+    ).widened(on_device(unsure.moves), on_device(unsure.covariance))
+    for features in dict.fromkeys((asked, 0)):
+        draws = _draws(counted, joint, unsure.covariance, features, seed)
         if draws.kind != "failed":
             break
     joint = dataclasses.replace(joint, stored=draws.stored)
     root = np.asarray(joint.root)
     values = gaussians(posterior.whitened, np.asarray(joint.mean), root @ root.T)
     facts = {
+        "log_evidence": float(judged.log_evidence),
         "parameters": joint.mean.size,
         "effective_parameters": float(joint.mean.size - np.trace(np.linalg.inv(np.asarray(judged.solution.precision)))),
         "settled": tuned.settled,
+        "rows_a_look": worth.tolist(),
         "draws": draws.kind,
         "features": features,
-        "drawn": POOL * settings.stored,
+        "features_dropped": features < asked,
+        "drawn": POOL * optimum.settings.stored,
         "worth": draws.worth,
-        "stored_draws": 0 if draws.stored is None else int(np.sum(draws.stored.usable)),
+        "stored_draws": 0 if draws.stored is None else draws.stored.different,
         "failed_draws": draws.failed,
     }
     return eqx.tree_at(lambda p: p.values, posterior, values), joint, facts
@@ -206,11 +212,12 @@ class _Draws(NamedTuple):
     failed: int = 0
 
 
-def _draws(optimum: _Optimum, joint: Joint, unsure: np.ndarray, settings: Laplace, features: int, seed: int) -> _Draws:
-    """Draws with so many random features."""
-    guess, _, integrator, recording, tuned, _ = optimum
-    posterior = optimum.posterior
+def _draws(optimum: _Optimum, joint: Joint, covariance: np.ndarray, features: int, seed: int) -> _Draws:
+    """Draws with so many random features; `covariance` is that of kernels and noise."""
+    integrator, recording, tuned = optimum.integrator, optimum.recording, optimum.tuned
+    posterior, settings = optimum.posterior, optimum.settings
     drawn = joint.draw(seed, POOL * settings.stored, posterior, features, settings.spread)
+    # Only what is not linear is weighed: what kernels and noise add to the width stays.
     weights = weights_of(
         extra_costs(posterior, integrator, recording, tuned.at, tuned.noise, tuned.found.equations, drawn)
     )
@@ -218,14 +225,15 @@ def _draws(optimum: _Optimum, joint: Joint, unsure: np.ndarray, settings: Laplac
     if worth >= LINEAR * len(weights):
         return _Draws("gaussian", worth)
     if worth >= ENOUGH * settings.stored:
-        kept = chosen(Stream.CHOSEN.of(seed), weights, settings.stored)
-        return _Draws("weighed", worth, Stored(drawn.unknowns, on_device(kept), on_device(seed)))
+        kept = resampled(Stream.CHOSEN.of(seed), weights, settings.stored)
+        return _Draws("weighed", worth, Stored.of(drawn.unknowns, kept, seed))
     rng, count = Stream.RANDOMISED.of(seed), settings.stored
-    priors = drawn_priors(rng, guess, tuned.hyper, unsure, count)
+    priors = drawn_priors(rng, optimum.guess, tuned.hyper, covariance, count)
     random = sample_features(Stream.FEATURES.of(seed), posterior, features, settings.spread, count)
     fresh = Fresh.of(rng, count, recording, tuned.at)
     found, ok = randomise_then_optimise(posterior, integrator, recording, tuned.at, priors, random, fresh)
-    failed = int((~np.asarray(ok)).sum())
+    kept = np.flatnonzero(ok)
+    failed = len(ok) - len(kept)
     if len(ok) < count or failed > count / 2:
         return _Draws("failed", worth, failed=failed)
-    return _Draws("randomised", worth, Stored(found, ok, on_device(seed)), failed)
+    return _Draws("randomised", worth, Stored.of(found, kept, seed), failed)

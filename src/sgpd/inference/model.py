@@ -112,8 +112,8 @@ class Model:
         at = _times(duration, times, self.step if step is None else step, origin)
         schedule = Schedule.through(at, self.step if step is None else step)
         ahead = self._ahead(integrator, schedule)
-        if self.joint.stored is not None and paths > int(self.joint.stored.usable.sum()):
-            _warn_repeated(paths, int(self.joint.stored.usable.sum()))
+        if self.joint.stored is not None and paths > len(self.joint.stored):
+            _warn_repeated(paths, self.joint.stored.different)
         both = Drawn(drawn.at(piece), features).after(best.at(piece))
         rolled = roll_paths(self.posterior, both, self.integrator, ahead, lead, at, schedule)
         return self._forecast(at, rolled, None if x0 is not None else run)

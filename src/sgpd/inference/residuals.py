@@ -14,7 +14,9 @@ from sgpd.inference.linear import Recording
 
 SIGNIFICANT = 4.0  # standard errors of a correlation between neighbouring residuals
 FEW = 10  # pairs of neighbours, below which their correlation says nothing
-WINDOW = 5
+WINDOW = 5  # lags that are summed, in units of τ
+
+Pieces = list[np.ndarray]  # stretches of one channel, each without its missing values
 
 
 class Neighbours(NamedTuple):
@@ -30,55 +32,61 @@ class Neighbours(NamedTuple):
 
 
 def neighbours(recording: Recording, rows: Float[np.ndarray, "r n d"]) -> Neighbours:
-    """Of the recording less the rows of a rollout."""
-    seen = np.asarray(recording.observed)
-    left = np.where(seen, np.asarray(recording.states) - rows, 0.0)
-    both = seen[:, 1:] & seen[:, :-1]
-    counts, squares = both.sum(axis=(0, 1)), (left**2).sum(axis=(0, 1)) / np.maximum(seen.sum(axis=(0, 1)), 1)
-    products = (left[:, 1:] * left[:, :-1] * both).sum(axis=(0, 1)) / np.maximum(counts, 1)
-    told = (counts >= FEW) & (squares > 0)
-    return Neighbours(
-        np.where(told, products / np.where(told, squares, 1.0), np.nan),
-        np.where(told, SIGNIFICANT / np.sqrt(np.maximum(counts, 1)), np.nan),
-    )
+    """Of the recording less the rows of a rollout; values with missing ones between them are neighbours too."""
+    found = [_neighbours(pieces) for pieces in _left_over(recording, rows)]
+    return Neighbours(*map(np.array, zip(*found, strict=True)))
+
+
+def _neighbours(pieces: Pieces) -> tuple[float, float]:
+    pairs, every = sum(max(len(z) - 1, 0) for z in pieces), np.concatenate(pieces)
+    if pairs < FEW or not every.any():
+        return np.nan, np.nan
+    product = sum(z[1:] @ z[:-1] for z in pieces) / pairs
+    return float(product / np.mean(every**2)), float(SIGNIFICANT / np.sqrt(pairs))
 
 
 def rows_a_look(recording: Recording, rows: Float[np.ndarray, "r n d"]) -> Float[np.ndarray, " d"]:
     """τ = 1 + 2 Σ |ρₖ|: how many rows of each channel are worth one look at the field; 1 where residuals are white.
 
     A motion of frequency ω is seen through residuals whose spectrum there is 1 + 2 Σ ρₖ cos ωk times that of white
-    ones: τ at most. What is taken off is √(2/π (1 - k/n)/n), the mean of |ρ| where there is no correlation.
+    ones: τ at most. From a few hundred rows the estimate is too large rather than too small.
     """
-    seen = np.asarray(recording.observed)
-    left = np.asarray(recording.states) - rows
-    chance = lambda k, n: np.sqrt(2 / np.pi * (1 - k / n) / n)
-    looks = [
-        sum(_looks(piece[there], np.abs, chance) for piece, there in zip(left[..., k], seen[..., k], strict=True))
-        for k in range(rows.shape[-1])
-    ]
-    return np.where(neighbours(recording, rows).alike, seen.sum(axis=(0, 1)) / np.maximum(looks, 1.0), 1.0)
+    chance = lambda pairs, n: np.sqrt(2 / np.pi * pairs) / n  # the mean of |ρ| where there is no correlation
+    times = [correlation_time(pieces, np.abs, chance) for pieces in _left_over(recording, rows)]
+    return np.where(neighbours(recording, rows).alike, times, 1.0)
+
+
+def _left_over(recording: Recording, rows: Float[np.ndarray, "r n d"]) -> list[Pieces]:
+    """Residuals, channel by channel."""
+    left, seen = np.asarray(recording.states) - rows, np.asarray(recording.observed)
+    channels = zip(left.transpose(2, 0, 1), seen.transpose(2, 0, 1), strict=True)
+    return [[z[there] for z, there in zip(*channel, strict=True)] for channel in channels]
 
 
 def independent_looks(z: np.ndarray) -> float:
     """How many independent values these standardised errors (n, d) are worth for the coverage of a band.
 
-    n / τ with τ = 1 + 2 Σ ρₖ²: whether |z| is large correlates like ρ², whatever the sign of ρ. What is taken off is
-    (1 - k/n)/n, the mean of ρ² where there is no correlation. The channel with the fewest counts.
+    n / τ with τ = 1 + 2 Σ ρₖ²: whether |z| is large correlates like ρ², whatever the sign of ρ. The channel with the
+    fewest counts.
     """
-    chance = lambda k, n: (1 - k / n) / n
-    return min(_looks(column[~np.isnan(column)], np.square, chance) for column in z.T)
+    chance = lambda pairs, n: pairs / n**2  # the mean of ρ² where there is no correlation
+    columns = [column[~np.isnan(column)] for column in z.T]
+    return float(min(len(column) / correlation_time([column], np.square, chance) for column in columns))
 
 
-def _looks(z: np.ndarray, size: Callable, chance: Callable) -> float:
-    """n / τ with τ = 1 + 2 Σ (size(ρₖ) - chance(k, n)).
+def correlation_time(pieces: Pieces, size: Callable, chance: Callable) -> float:
+    """τ = 1 + 2 Σ (size(ρₖ) - chance), with correlations of all pieces together.
 
     The sum goes on until `WINDOW` τ lags, so that it does not gather the errors of correlations that are 0 (Sokal's
     rule).
     """
-    n = len(z)
-    if n < 2 or not z.any():
-        return float(n)
-    correlation = np.correlate(z, z, "full")[n:] / (z @ z)  # lags 1 ... n-1
-    lags = np.arange(1, n)
-    tau = np.maximum(1 + 2 * np.cumsum(size(correlation) - chance(lags, n)), 1.0)
-    return float(n / tau[np.append(np.flatnonzero(lags >= WINDOW * tau), n - 2)[0]])
+    lags = np.arange(1, max(map(len, pieces)))
+    products, pairs = np.zeros(len(lags)), np.zeros(len(lags))
+    for z in pieces:
+        products[: max(len(z) - 1, 0)] += np.correlate(z, z, "full")[len(z) :] if len(z) > 1 else 0.0
+        pairs += np.maximum(len(z) - lags, 0)
+    square = sum(z @ z for z in pieces)
+    if len(lags) == 0 or square == 0:
+        return 1.0
+    tau = np.maximum(1 + 2 * np.cumsum(size(products / square) - chance(pairs, sum(map(len, pieces)))), 1.0)
+    return float(tau[np.append(np.flatnonzero(lags >= WINDOW * tau), len(lags) - 1)[0]])

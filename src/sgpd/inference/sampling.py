@@ -58,7 +58,7 @@ def _extra_costs(posterior, integrator, recording: Recording, at: Shooting, nois
 def weights_of(extra: Float[np.ndarray, " draws"]) -> Float[np.ndarray, " draws"]:
     """What draws of the Gaussian weigh in the posterior, 1 in all; one whose cost is not finite, nothing.
 
-    None weighs more than √n times the mean (Ionides 2008): one draw cannot speak for the others.
+    Those above √n times the mean are cut to that before they are scaled (Ionides 2008).
     """
     finite = np.isfinite(extra)
     if not finite.any():
@@ -73,17 +73,10 @@ def worth_of(weights: Float[np.ndarray, " draws"]) -> float:
     return float(1 / (weights**2).sum()) if weights.any() else 0.0
 
 
-def chosen(rng: np.random.Generator, weights: Float[np.ndarray, " draws"], count: int) -> Bool[np.ndarray, " draws"]:
-    """Which draws to keep: each with a probability in proportion to its weight, at most 1.
-
-    There are so many of them, or, where fewer weigh anything, those.
-    """
-    count = min(count, int(np.count_nonzero(weights)))
-    largest_first = np.sort(weights)[::-1]
-    left = np.cumsum(largest_first[::-1])[::-1]  # the sum of a weight and all smaller ones
-    certain = next(k for k in range(count) if largest_first[k] * (count - k) <= left[k])
-    probability = np.minimum(weights * (count - certain) / left[certain], 1.0)
-    return np.diff(np.floor(np.append(0.0, np.cumsum(probability)) + rng.uniform())) > 0
+def resampled(rng: np.random.Generator, weights: Float[np.ndarray, " draws"], count: int) -> Int[np.ndarray, " kept"]:
+    """Which draws to keep, so many in all, each as often as its weight says, to within one (systematic resampling)."""
+    marks = (np.arange(count) + rng.uniform()) / count * weights.sum()
+    return np.searchsorted(np.cumsum(weights), marks).clip(max=len(weights) - 1)
 
 
 class Priors(NamedTuple):

@@ -31,11 +31,11 @@ from sgpd.structures import get as get_structure
 from sgpd.structures import names as structure_names
 from sgpd.writing import write_whole
 
-FORMAT = "sgpd.model/3"
+FORMAT = "sgpd.model/4"
 _KERNELS = {kernel.__name__: kernel for kernel in (SquaredExponential, Matern32, Matern52)}
 
 _JOINT_ARRAYS = ("mean", "root", "starts", "gain", "start_root")
-_STORED_ARRAYS = ("u", "starts", "usable", "seed")
+_STORED_ARRAYS = ("u", "starts", "place", "seed")
 _PIECE_ARRAYS = ("run", "row", "times", "steps")
 
 
@@ -104,7 +104,7 @@ def _arrays(model: Model) -> dict[str, np.ndarray]:
     arrays |= {f"joint.{name}": getattr(model.joint, name) for name in _JOINT_ARRAYS}
     if model.joint.stored is not None:
         stored = model.joint.stored
-        pairs = zip(_STORED_ARRAYS, (*stored.unknowns, stored.usable, stored.seed), strict=True)
+        pairs = zip(_STORED_ARRAYS, (*stored.unknowns, stored.place, stored.seed), strict=True)
         arrays |= {f"stored.{name}": np.asarray(array) for name, array in pairs}
     arrays |= {f"pieces.{name}": getattr(model.pieces, name) for name in _PIECE_ARRAYS}
     return {name: np.array(array, order="C") for name, array in arrays.items()}
@@ -121,8 +121,8 @@ def _model(header: dict, arrays: dict[str, np.ndarray]) -> Model:
     mean, root, starts, gain, start_root = (on_device(arrays[f"joint.{name}"]) for name in _JOINT_ARRAYS)
     stored = None
     if "stored.u" in arrays:
-        u, own_starts, usable, seed = (on_device(arrays[f"stored.{name}"]) for name in _STORED_ARRAYS)
-        stored = Stored(Unknowns(u, own_starts), usable, seed)
+        u, own_starts, place, seed = (on_device(arrays[f"stored.{name}"]) for name in _STORED_ARRAYS)
+        stored = Stored(Unknowns(u, own_starts), place, seed)
     joint = Joint(mean, root, starts, gain, start_root, stored)
     return Model(
         posterior=FieldPosterior(structure, header["dimension"], tuple(groups), tuple(values)),

@@ -93,6 +93,11 @@ class Experiment:
         return sgpd.Laplace(stored=QUICK_PATHS) if self.quick else sgpd.Laplace()
 
     @property
+    def network_steps(self) -> int:
+        """Of the training of a network."""
+        return NETWORK_STEPS // (QUICK if self.quick else 1)
+
+    @property
     def band_paths(self) -> int:
         """Behind the bands."""
         return QUICK_PATHS if self.quick else BAND_PATHS
@@ -100,7 +105,7 @@ class Experiment:
     @property
     def settings(self) -> str:
         """A digest of all that the numbers depend on, besides the seed: results of other settings are not reused."""
-        own = {"hnn": NETWORK_STEPS, "default": (DEFAULTS[self.system_name], self.engine)}
+        own = {"hnn": self.network_steps, "default": (DEFAULTS[self.system_name], self.engine)}
         setting = own.get(self.method) or _setting(self)
         facts = (sgpd.__version__, self, setting, WINDOWS[self.system_name], PATHS, self.band_paths)
         return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
@@ -197,9 +202,8 @@ def _networks(
     for index, (kind, difference) in enumerate(DIFFERENCES.items()):
         pairs = [difference(r.runs[0].times, r.runs[0].states) for r in recordings]
         states, derivatives = (np.stack(part) for part in zip(*pairs, strict=True))
-        steps = NETWORK_STEPS // (QUICK if experiment.quick else 1)
         report = _part_of(progress, index, len(DIFFERENCES))
-        networks = train_networks(states, derivatives, steps, seeds, progress=report)
+        networks = train_networks(states, derivatives, experiment.network_steps, seeds, progress=report)
         paths[kind] = [roll(network, system.x0, times) for network in networks]
     return [[_network_row(system, truth, {k: p[i] for k, p in paths.items()})] for i in range(len(seeds))]
 

@@ -7,12 +7,14 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.queues import SimpleQueue
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
 
+from sgpd.outcome import BadInput
 from sgpd.paper.experiments import Experiment, run
 from sgpd.paper.results import Result
 from sgpd.paper.training import Progress
@@ -64,8 +66,8 @@ def side_by_side(work: Work, listener: Listener, jobs: int) -> Generator[Done, N
             ended, left = wait(left, HEARD_EVERY, FIRST_COMPLETED)
             while not news.empty():
                 _tell(listener, work, heard, news.get())
-            for future in ended:
-                index, results, seconds = future.result()
+            for future in sorted(ended, key=lambda future: future.exception() is not None):  # what is done is kept
+                index, results, seconds = _result(future)
                 yield Done(work[index][0], results, seconds)
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -73,6 +75,14 @@ def side_by_side(work: Work, listener: Listener, jobs: int) -> Generator[Done, N
             process.terminate()
         raise
     pool.shutdown()
+
+
+def _result(future: Future):
+    try:
+        return future.result()
+    except BrokenProcessPool as problem:
+        what = "a process of this run was ended from outside, probably for lack of memory"
+        raise BadInput(what, "run fewer at a time, `--jobs 1`; finished experiments are kept") from problem
 
 
 class _News(NamedTuple):

@@ -131,7 +131,7 @@ class Material:
 def paths_of(model: Model) -> int:
     """How many paths to draw: no more than there are where a posterior is kept as draws."""
     stored = model.joint.stored
-    return PATHS if stored is None else min(PATHS, int(stored.usable.sum()))
+    return PATHS if stored is None else min(PATHS, len(stored))
 
 
 def gather(
@@ -151,8 +151,6 @@ def gather(
                 lost.append(data.run_names[run])
         views += _held_views(data, held_out)[: max(1, shown - 1)]
     said = [str(each.message) for each in caught if issubclass(each.category, SgpdWarning)]
-    if model.facts.get("draws") == "failed":
-        said.append("The posterior is not Gaussian, and drawing from it failed: take the bands with care.")
     said += [f"Run {name}: no path stayed finite, so it is not shown." for name in lost]
     problems = tuple(dict.fromkeys([*about.problems, *said]))
     return Material(model, data, checks, about, held_out, tuple(views), tuple(lost), problems)

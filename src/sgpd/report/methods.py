@@ -1,7 +1,5 @@
 """A paragraph for a paper's methods section."""
 
-import numpy as np
-
 from sgpd.report.material import Material
 from sgpd.report.wording import share
 
@@ -18,6 +16,7 @@ _ENGINES = {
     "composite likelihood": "Kernels, noise and a Gaussian posterior maximise a weighted variational objective along "
     "overlapping rollouts",
 }
+_DRAWS = {"weighed": "of it, resampled by importance weights", "randomised": "by randomise-then-optimise"}
 
 
 def methods_text(material: Material) -> str:
@@ -26,8 +25,8 @@ def methods_text(material: Material) -> str:
     structure = model.posterior.structure
     learned = _STRUCTURES.get(structure.name, f"a vector field of the structure '{structure.name}'")
     version = about.versions.get("sgpd", "")
-    stored = model.joint.stored
-    draws = f", replaced by {int(np.sum(stored.usable))} draws by randomise-then-optimise" if stored is not None else ""
+    how = _DRAWS.get(model.facts.get("draws", ""), "")
+    draws = f", replaced by {model.facts['stored_draws']} draws {how}" if how else ""
     runs = f"{data.rows} rows in {len(data)} run{'' if len(data) == 1 else 's'}"
     keeps = f", which keeps the {' and the '.join(sorted(model.preserves))}" if model.preserves else ""
     sentences = [

@@ -39,7 +39,7 @@ class Overall:
 def verdict(model: Model, checks: CheckReport, held_out: HeldOut | None = None) -> Overall:
     """Judge a model by its diagnosis, by the measured claims of its structure and by what was held out of its fit."""
     fits, keeps = _fits(model), _keeps(model, checks)
-    bands, far = _bands(held_out), _how_far(held_out)
+    bands, far = _bands(model, held_out), _how_far(held_out)
     # A structure that claims nothing cannot break its claim, and does not decide the word for all.
     claimed = (fits, keeps, bands, far) if model.preserves else (fits, bands, far)
     worst = _worst([row.verdict for row in claimed])
@@ -68,7 +68,7 @@ def _fits(model: Model) -> Row:
     if not model.diagnosis:
         why = "The fit was not compared with the recording, because this engine makes no diagnosis"
         return Row(FITS, "NOT MEASURED", f"{why}; to have one, fit with `--inference laplace`.")
-    worst, sentence = _said(model.diagnosis)
+    worst, sentence = _said([check for check in model.diagnosis if check.id != "draws"])
     if worst != "PASS":
         return Row(FITS, worst, sentence)
     shown = [check.sentence for check in model.diagnosis if check.id in ("residuals", "recorded_energy")]
@@ -91,10 +91,12 @@ def _keeps(model: Model, checks: CheckReport) -> Row:
     return Row(KEEPS, "PASS", f"{pair[0].upper()}{pair[1:]} keeps {kept}, to rounding{wanders}.")
 
 
-def _bands(held_out: HeldOut | None) -> Row:
-    if held_out is None:
+def _bands(model: Model, held_out: HeldOut | None) -> Row:
+    checks = [check for check in model.diagnosis if check.id == "draws"]
+    checks += [check for check in held_out.checks if check.id == "coverage"] if held_out is not None else []
+    if not checks:
         return Row(BANDS, "NOT MEASURED", f"The bands were not tested, because nothing was held out. {HOLD_OUT}")
-    return Row(BANDS, *_said([check for check in held_out.checks if check.id == "coverage"]))
+    return Row(BANDS, *_said(checks))
 
 
 def _how_far(held_out: HeldOut | None) -> Row:
