@@ -123,7 +123,7 @@ def _row(method: Integrator, drawn: Drawn, peers: dict[str, Solve], repeats: int
         _assert_close(job(), other())
     best = next(iter(jobs)) if len(jobs) == 1 else min(jobs, key=lambda name: clocked(jobs[name]))
     threads = choose_threads(jobs[best], os.cpu_count() or 1)
-    times = side_by_side({"sgpd": job, "peer": jobs[best]}, repeats, warm=False)
+    times = side_by_side({"sgpd": job, "peer": jobs[best]}, repeats)
     what = f"gradient, {len(x0)} windows" if gradient else f"rollout, {len(x0)} path(s)"
     limit = GRADIENT_LIMIT if gradient else ROLLOUT_LIMIT
     return Row(

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+PAUSE = 0.3  # seconds before a job: threads that the one before has left spinning for more work come to rest
+
 
 class Timing(NamedTuple):
     """Seconds of one call (or a ratio of such): the median of the repeats and their quartiles."""
@@ -34,11 +36,8 @@ class Timing(NamedTuple):
         return Timing.of(factor * np.asarray(self.taken))
 
 
-def side_by_side(jobs: Mapping[str, Callable[[], Any]], repeats: int = 7, warm: bool = True) -> dict[str, Timing]:
-    """Times of several jobs, taken in turns (so that a noisy machine is noisy to all), after a first call of each."""
-    if warm:
-        for job in jobs.values():
-            jax.block_until_ready(job())
+def side_by_side(jobs: Mapping[str, Callable[[], Any]], repeats: int = 7) -> dict[str, Timing]:
+    """Times of several jobs, taken in turns (so that a noisy machine is noisy to all)."""
     seconds = {name: [] for name in jobs}
     for _ in range(repeats):
         for name, job in jobs.items():
@@ -47,7 +46,9 @@ def side_by_side(jobs: Mapping[str, Callable[[], Any]], repeats: int = 7, warm: 
 
 
 def clocked(job: Callable[[], Any]) -> float:
-    """Seconds of one call, until its arrays are there."""
+    """Seconds of one call, until its arrays are there; one after a rest and a call that does not count."""
+    time.sleep(PAUSE)
+    jax.block_until_ready(job())
     begin = time.perf_counter()
     jax.block_until_ready(job())
     return time.perf_counter() - begin
