@@ -28,6 +28,8 @@ def test_residuals_that_resemble_their_neighbours_are_named_and_white_ones_are_n
     assert check.verdict == "ATTENTION"
     assert f"neighbours correlate, b by {correlation:.2f} (limit 0.20)" in check.sentence  # 4/sqrt(399)
     assert "2.5 rows of b count as one" in check.sentence
+    many = _white(data.names, recording, np.zeros((1, 400, 2)), np.array([1.0, 168.0]), free=False)
+    assert "170 rows of b count as one" in many.sentence
     np.testing.assert_allclose([check.value, check.limit], [correlation, 4 / np.sqrt(399)])
     assert _white(("a",), *_alone(noise[:, :1]), np.ones(1), free=False).verdict == "PASS"
 

@@ -119,7 +119,7 @@ def _white(names: tuple[str, ...], recording: Recording, rows: np.ndarray, worth
         )
         return Check("residuals", title, value, limit, "PASS", sentence)
     sentence = f"Residuals are not white: neighbours correlate, {', '.join(coloured)} (limit {limit:.2f})."
-    discounted = [f"{worth[k]:.2g} rows of {names[k]}" for k in np.flatnonzero(worth > 1)]
+    discounted = [f"{float(f'{worth[k]:.2g}'):g} rows of {names[k]}" for k in np.flatnonzero(worth > 1)]
     if discounted:
         sentence += f" For the bands {' and '.join(discounted)} count as one."
     remedy = MISSING if free else "The structure or the step may not fit this recording; try another structure."
