@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from sgpd import integrators
-from sgpd.inference.joint import Drawn, Joint, Unknowns
+from sgpd.inference.joint import Drawn, Joint
 from sgpd.inference.linear import Recording, Shooting, moved, solve
 from sgpd.inference.posterior import sample_features
 from sgpd.inference.sampling import (
     Fresh,
-    Priors,
     extra_costs,
     randomise_then_optimise,
     resampled,
@@ -69,8 +68,7 @@ def test_draws_have_the_mean_and_covariance_of_the_exact_posterior(case):
 
     features = sample_features(np.random.default_rng(1), posterior, 4, "quasi", DRAWS)
     fresh = Fresh.of(np.random.default_rng(2), DRAWS, recording, at)
-    same = Priors(jnp.broadcast_to(jnp.eye(4), (DRAWS, 4, 4)), jnp.broadcast_to(noise, (DRAWS, 1)))
-    draws, usable = randomise_then_optimise(posterior, EULER, recording, at, same, features, fresh)
+    draws, usable = randomise_then_optimise(posterior, EULER, recording, at, noise, features, fresh)
     assert usable.all()
     np.testing.assert_array_equal(draws.starts[:, :4], np.broadcast_to(recording.states[:4, 0], (DRAWS, 4, 1)))
 
@@ -83,29 +81,6 @@ def assert_drawn_from(draws, mean, covariance):
     assert np.abs(normal.mean(axis=1)).max() < FAR / np.sqrt(len(unknowns))
     errors = np.where(np.eye(6), np.sqrt(2 / len(unknowns)), np.sqrt(1 / len(unknowns)))
     assert np.abs((np.cov(normal) - np.eye(6)) / errors).max() < FAR
-
-
-def test_draws_with_kernels_and_noise_of_their_own_are_from_the_posteriors_that_these_have(case):
-    """Half of the draws with one prior u = B w and one noise, half with others: two closed formulas."""
-    posterior, recording, _, _ = case
-    _, at, _, _ = optimum(posterior, recording)
-    _, _, root, change = one_step_problem()
-    bases = [np.tril(np.random.default_rng(k).normal(size=(4, 4))) + 2 * np.eye(4) for k in range(2)]
-    noises = [0.5 * NOISE, 2 * NOISE]
-    half = lambda pair: jnp.asarray(np.repeat(np.stack(pair), DRAWS // 2, axis=0))
-    fresh = Fresh.of(np.random.default_rng(2), DRAWS, recording, at)
-    priors = Priors(half(bases), half(noises)[:, None])
-    features = sample_features(np.random.default_rng(1), posterior, 4, "quasi", DRAWS)
-    draws, usable = randomise_then_optimise(posterior, EULER, recording, at, priors, features, fresh)
-    assert usable.all()
-    for k, (basis, noise) in enumerate(zip(bases, noises, strict=True)):
-        covariance, right = np.zeros((6, 6)), np.zeros(6)
-        precision = np.linalg.inv(basis @ basis.T) + STEP**2 * root.T @ root / noise**2
-        covariance[:4, :4], right[:4] = np.linalg.inv(precision), STEP * root.T @ change / noise**2
-        covariance[4:, 4:] = np.eye(2) / (1 / REACH**2 + 2 / noise**2)
-        right[4:] = SEEN.sum(axis=1) / noise**2
-        these = slice(k * DRAWS // 2, (k + 1) * DRAWS // 2)
-        assert_drawn_from(Unknowns(draws.u[these], draws.starts[these]), covariance @ right, covariance)
 
 
 def test_a_linear_model_tells_the_cost_of_every_draw(case):

@@ -121,12 +121,6 @@ class Joint(eqx.Module):
         start_root = noise[None, :, None] * jnp.linalg.cholesky(local)
         return cls(at.u, root, at.starts[:, 0], jnp.where(free, gain, 0.0), jnp.where(free, start_root, 0.0))
 
-    @eqx.filter_jit
-    def widened(self, moves: Float[Array, "p h"], covariance: Float[Array, "h h"]) -> "Joint":
-        """With the uncertainty of what the Gaussian takes for known, when u moves with it linearly."""
-        spread = self.root @ self.root.T + moves @ covariance @ moves.T
-        return eqx.tree_at(lambda j: j.root, self, jnp.linalg.cholesky(spread))
-
     @property
     def best(self) -> Unknowns:
         """The most probable values."""

@@ -3,8 +3,8 @@
 1. Restart every 20 rows, where there are hardly any local optima: fit, tune kernels and noise, until settled.
 2. Fit with restarts half as often, again and again, then tune once more with every piece in one rollout.
 3. Where residuals are not white, fit once more with rows counted for what they are worth.
-4. The Gaussian around that optimum, over inducing values and starts together, widened by the uncertainty of kernels and
-   noise. Where its draws do not cost what it expects, those are stored that fit, or draws by randomise-then-optimise.
+4. The Gaussian around that optimum, over inducing values and starts together. Where its draws do not cost what it
+   expects, those are stored that fit, or draws by randomise-then-optimise.
 """
 
 import dataclasses
@@ -33,7 +33,6 @@ from sgpd.inference.problem import pinned_starts, smoothed_rows
 from sgpd.inference.residuals import rows_a_look
 from sgpd.inference.sampling import Fresh, extra_costs, randomise_then_optimise, resampled, weights_of, worth_of
 from sgpd.inference.shooting import descend
-from sgpd.inference.uncertainty import Uncertainty, drawn_priors, uncertainty
 from sgpd.integrators import Integrator
 from sgpd.outcome import NumericalFailure, Outcome
 
@@ -159,10 +158,6 @@ class _Optimum(NamedTuple):
         """The linear model there."""
         return judge(self.tuned, self.start, self.guess, self.recording)
 
-    def unsure(self) -> Uncertainty:
-        """How uncertain kernels and noise are."""
-        return uncertainty(self.guess, self.start, self.recording, self.tuned, self.settings.noise is not None)
-
     def by_looks(self, worth: np.ndarray) -> "_Optimum":
         """Under the same kernels, when so many rows of each channel count as one: with σ² as many times larger."""
         hyper = self.tuned.hyper._replace(noise=self.tuned.hyper.noise + jnp.log(on_device(worth)) / 2)
@@ -173,14 +168,13 @@ class _Optimum(NamedTuple):
 
 def _found(optimum: _Optimum, worth: np.ndarray, seed: int) -> tuple[FieldPosterior, Joint, dict]:
     """The posterior around the optimum when so many rows of each channel are worth one, and facts about it."""
-    judged, unsure, asked = optimum.judged(), optimum.unsure(), optimum.settings.features
+    judged, asked = optimum.judged(), optimum.settings.features
     counted = optimum.by_looks(worth) if (worth > 1).any() else optimum
     tuned, posterior = counted.tuned, counted.posterior
-    joint = Joint.laplace(
-        optimum.recording, tuned.at, tuned.found.equations, counted.judged().solution, tuned.noise
-    ).widened(on_device(unsure.moves), on_device(unsure.covariance))
+    solution = counted.judged().solution
+    joint = Joint.laplace(optimum.recording, tuned.at, tuned.found.equations, solution, tuned.noise)
     for features in dict.fromkeys((asked, 0)):
-        draws = _draws(counted, joint, unsure.covariance, features, seed)
+        draws = _draws(counted, joint, features, seed)
         if draws.kind != "failed":
             break
     joint = dataclasses.replace(joint, stored=draws.stored)
@@ -212,12 +206,11 @@ class _Draws(NamedTuple):
     failed: int = 0
 
 
-def _draws(optimum: _Optimum, joint: Joint, covariance: np.ndarray, features: int, seed: int) -> _Draws:
-    """Draws with so many random features; `covariance` is that of kernels and noise."""
+def _draws(optimum: _Optimum, joint: Joint, features: int, seed: int) -> _Draws:
+    """Draws with so many random features."""
     integrator, recording, tuned = optimum.integrator, optimum.recording, optimum.tuned
     posterior, settings = optimum.posterior, optimum.settings
     drawn = joint.draw(seed, POOL * settings.stored, posterior, features, settings.spread)
-    # Only what is not linear is weighed: what kernels and noise add to the width stays.
     weights = weights_of(
         extra_costs(posterior, integrator, recording, tuned.at, tuned.noise, tuned.found.equations, drawn)
     )
@@ -228,10 +221,9 @@ def _draws(optimum: _Optimum, joint: Joint, covariance: np.ndarray, features: in
         kept = resampled(Stream.CHOSEN.of(seed), weights, settings.stored)
         return _Draws("weighed", worth, Stored.of(drawn.unknowns, kept, seed))
     rng, count = Stream.RANDOMISED.of(seed), settings.stored
-    priors = drawn_priors(rng, optimum.guess, tuned.hyper, covariance, count)
     random = sample_features(Stream.FEATURES.of(seed), posterior, features, settings.spread, count)
     fresh = Fresh.of(rng, count, recording, tuned.at)
-    found, ok = randomise_then_optimise(posterior, integrator, recording, tuned.at, priors, random, fresh)
+    found, ok = randomise_then_optimise(posterior, integrator, recording, tuned.at, tuned.noise, random, fresh)
     kept = np.flatnonzero(ok)
     failed = len(ok) - len(kept)
     if len(ok) < count or failed > count / 2:

@@ -79,13 +79,6 @@ def resampled(rng: np.random.Generator, weights: Float[np.ndarray, " draws"], co
     return np.searchsorted(np.cumsum(weights), marks).clip(max=len(weights) - 1)
 
 
-class Priors(NamedTuple):
-    """What each draw believes: u = B w with w ~ N(0, I), and the noise. B comes from kernels of its own."""
-
-    basis: Float[Array, "draws p p"]
-    noise: Float[Array, "draws d"]
-
-
 class Fresh(NamedTuple):
     """Standard normals by which each draw changes its data and its prior."""
 
@@ -118,7 +111,7 @@ def randomise_then_optimise(
     integrator: Integrator,
     recording: Recording,
     at: Shooting,
-    priors: Priors,
+    noise: Float[Array, " d"],
     features: Features,
     fresh: Fresh,
 ) -> tuple[Unknowns, Bool[Array, " draws"]]:
@@ -127,25 +120,24 @@ def randomise_then_optimise(
     Features are functions between the inducing points that the data say little about; the inducing values adapt to
     them. Every piece starts once. Where most of the first few are not usable, there are no others.
     """
-    run = partial(_searched, posterior, integrator, recording, at, features.frequencies)
+    run = partial(_searched, posterior, integrator, recording, at, noise, features.frequencies)
     promising = lambda first: bool(np.mean(first[1]) >= 0.5)
-    return jax.tree.map(on_device, in_batches(run, (features.weights, priors, fresh), AT_ONCE, go_on=promising))
+    return jax.tree.map(on_device, in_batches(run, (features.weights, fresh), AT_ONCE, go_on=promising))
 
 
 @eqx.filter_jit
-def _searched(posterior, integrator: Integrator, recording: Recording, at: Shooting, frequencies, draws):
+def _searched(posterior, integrator: Integrator, recording: Recording, at: Shooting, noise, frequencies, draws):
+    prior = (noise / recording.reach) ** 2
+
     def one(draw):
-        weights, (basis, noise), (for_values, for_states, for_starts) = draw
-        own, prior = Features(frequencies, weights), (noise / recording.reach) ** 2
-        here = eqx.tree_at(lambda a: a.u, at, jnp.linalg.solve(basis, at.u))  # in w from here on
+        weights, (for_values, for_states, for_starts) = draw
+        own = Features(frequencies, weights)
         states = recording.states + noise[None, None, :] * for_states
         centre = recording.centre + recording.reach[None, :] * for_starts
         randomised = eqx.tree_at(lambda r: (r.states, r.centre), recording, (states, centre))
 
         def improve(search: _Search) -> _Search:
-            equations, price = _linearised(
-                posterior, integrator, randomised, search.candidate, noise, own, for_values, basis
-            )
+            equations, price = _linearised(posterior, integrator, randomised, search.candidate, noise, own, for_values)
             better = price < search.cost
             choose = lambda new, old: jax.tree.map(lambda x, y: jnp.where(better, x, y), new, old)
             place, equations = choose((search.candidate, equations), (search.place, search.equations))
@@ -158,17 +150,17 @@ def _searched(posterior, integrator: Integrator, recording: Recording, at: Shoot
         pieces, d = centre.shape
         nothing = Regression.empty(pieces, d, at.u.size)
         infinite = jnp.array(jnp.inf)
-        start = _Search(here, here, nothing, infinite, jnp.array(5e-2), infinite, jnp.array(0))
+        start = _Search(at, at, nothing, infinite, jnp.array(5e-2), infinite, jnp.array(0))
         unfinished = lambda search: (search.count < ITERATIONS) & ~(search.fall < SETTLED)
         end = jax.lax.while_loop(unfinished, improve, start)
         usable = jnp.isfinite(end.cost) & (end.fall < SETTLED)
-        return Unknowns(basis @ end.place.u, end.place.starts[:, 0]), usable
+        return Unknowns(end.place.u, end.place.starts[:, 0]), usable
 
     return jax.vmap(one)(draws)
 
 
-def _linearised(posterior, integrator, recording: Recording, at: Shooting, noise, features: Features, pull, basis):
-    along, j = tangent(posterior, integrator, recording, eqx.tree_at(lambda a: a.u, at, basis @ at.u), features)
-    equations = regression(recording, at, along, j @ basis, noise, starts=1)
+def _linearised(posterior, integrator, recording: Recording, at: Shooting, noise, features: Features, pull):
+    along, j = tangent(posterior, integrator, recording, at, features)
+    equations = regression(recording, at, along, j, noise, starts=1)
     equations = equations._replace(square=equations.square + pull @ pull, right=equations.right + pull)
     return equations, cost(recording, at, along.rows, noise, pull)
