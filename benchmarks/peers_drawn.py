@@ -145,7 +145,8 @@ class TorchField(torch.nn.Module):
     def forward(self, t: Tensor | None, x: Tensor) -> Tensor:
         """The closed form of the gradient, from one sine and one cosine a feature."""
         z = x @ self.frequencies
-        prior = (self.sine * torch.cos(z) - self.cosine * torch.sin(z)) @ self.frequencies.T
+        waves = self.sine * torch.cos(z) - self.cosine * torch.sin(z)
+        prior = torch.sqrt(self.variance) * waves @ self.frequencies.T
         apart = self.inducing - (x * self.inverse)[:, None]
         kernel = self.variance * torch.exp(-(apart**2).sum(dim=2) / 2) * self.update
         return (prior + (kernel[:, :, None] * apart).sum(dim=1) * self.inverse) @ self.turn

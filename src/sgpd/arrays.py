@@ -28,6 +28,9 @@ for _name, _value in _FLAGS.items():
     if _name not in os.environ.get("XLA_FLAGS", ""):
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_name}={_value}".strip()
 
+# What `rollout` keeps of a step for the backward pass; the rest is computed again there.
+KEPT = "kept for the backward pass"
+
 State = Float[Array, " d"]  # x; for Hamiltonian systems x = (p, q), momenta first
 Scalar = Float[Array, ""]
 Key = PRNGKeyArray

@@ -96,7 +96,8 @@ def _path(lengthscale, variance, inducing, frequencies, cosine_weights, sine_wei
 def value(path: Path, i: int, y: np.ndarray) -> float:
     """The i-th path of a stack at y, written out."""
     phase, bumps = _phase_and_bumps(path, i, y)
-    return path.cosine_weights[i] @ np.cos(phase) + path.sine_weights[i] @ np.sin(phase) + bumps.sum()
+    waves = path.cosine_weights[i] @ np.cos(phase) + path.sine_weights[i] @ np.sin(phase)
+    return np.exp(path.kernel.log_variance[i] / 2) * waves + bumps.sum()
 
 
 def gradient(path: Path, i: int, y: np.ndarray) -> np.ndarray:
@@ -104,6 +105,7 @@ def gradient(path: Path, i: int, y: np.ndarray) -> np.ndarray:
     phase, bumps = _phase_and_bumps(path, i, y)
     lengthscale = np.exp(path.kernel.log_lengthscale[i])
     waves = path.sine_weights[i] * np.cos(phase) - path.cosine_weights[i] * np.sin(phase)
+    waves = np.exp(path.kernel.log_variance[i] / 2) * waves
     return waves @ path.frequencies[i] / lengthscale - bumps @ (y - path.inducing[i]) / lengthscale**2
 
 

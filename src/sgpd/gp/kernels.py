@@ -5,7 +5,6 @@ finite where two points coincide), and how standard normals become random freque
 """
 
 from abc import abstractmethod
-from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
@@ -15,6 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar
+from sgpd.gp.sums import Terms, below_diagonal, derivatives
 
 Point = Float[Array, " k"]
 Squares = Float[Array, "*pairs"]  # of distances
@@ -65,30 +65,26 @@ class Kernel(eqx.Module):
     def __call__(self, x: Point, y: Point) -> Scalar:
         return self.variance * _radial(type(self), self._distance(x, y))
 
-    def row(self, x: Point, ys: Float[Array, "m k"]) -> Float[Array, " m"]:
-        """k(x, y) for every y."""
-        return self.variance * _radial(type(self), _squares(self._columns(x, ys)))
+    def sums(
+        self, x: Point, ys: Float[Array, "m k"], weights: Float[Array, " m"], orders: tuple[int, ...]
+    ) -> tuple[Array, ...]:
+        """Σⱼ wⱼ k(x, yⱼ), or its derivatives by x, of those orders: 0, 1 or 2."""
+        away = list(((x[None, :] - ys) / self.lengthscale[None, :]).T)
+        squares = sum((column**2 for column in away), start=jnp.zeros(()))
 
-    def gradient(self, x: Point, ys: Float[Array, "m k"], weights: Float[Array, " m"]) -> Point:
-        """∇ₓ Σⱼ wⱼ k(x, yⱼ) = 2 σ² Σⱼ wⱼ φ'(sⱼ) (x - yⱼ) / l²."""
-        away = self._columns(x, ys)
-        pulls = 2 * self.variance * self.slope(_squares(away))
-        return jnp.stack([weights @ (pulls * column) for column in away]) / self.lengthscale
+        # With a = (x - yⱼ) / l:  wⱼ φ,  wⱼ 2 φ' aᵢ,  wⱼ (4 φ'' aᵢ aₖ + 2 φ' δᵢₖ)
+        def terms(order: int) -> Terms:
+            if order == 0:
+                return [weights * _radial(type(self), squares)]
+            slope, bend = jax.jvp(self.slope, (squares,), (jnp.ones_like(squares),))
+            if order == 1:
+                return [2 * weights * slope * column for column in away]
+            entry = lambda i, j: 4 * bend * away[i] * away[j] + 2 * (i == j) * slope
+            return [weights * entry(i, j) for i, j in below_diagonal(len(away))]
 
-    def hessian(self, x: Point, ys: Float[Array, "m k"], weights: Float[Array, " m"]) -> Float[Array, "k k"]:
-        """∇ₓ of the gradient: σ² Σⱼ wⱼ (4 φ'' aᵢ aₖ + 2 φ' δᵢₖ) / (lᵢ lₖ) with a = (x - yⱼ) / l."""
-        away, units = self._columns(x, ys), self.lengthscale
-        squares = _squares(away)
-        slope, bend = jax.jvp(self.slope, (squares,), (jnp.ones_like(squares),))
-        weights = self.variance * weights
-        entry = lambda i, j: (
-            ((4 * weights * bend) @ (away[i] * away[j]) + 2 * (i == j) * (weights @ slope)) / (units[i] * units[j])
-        )
-        return symmetric(entry, len(away))
-
-    def _columns(self, x: Point, ys: Float[Array, "m k"]) -> list[Float[Array, " m"]]:
-        """(x - y) / l, a column for each coordinate."""
-        return [(x[i] - ys[:, i]) / self.lengthscale[i] for i in range(x.shape[0])]
+        units = {0: 1.0, 1: self.lengthscale, 2: jnp.outer(self.lengthscale, self.lengthscale)}
+        found = derivatives(terms, orders, x.shape[0])
+        return tuple(self.variance * each / units[order] for each, order in zip(found, orders, strict=True))
 
     def matrix(self, xs: Float[Array, "n k"], ys: Float[Array, "m k"]) -> Float[Array, "n m"]:
         """k at all pairs."""
@@ -175,14 +171,3 @@ def _root(s: Squares) -> Squares:
     """√s with derivative 0 at s = 0, where the true one is infinite but always multiplies a zero."""
     positive = s > 0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, s, 1.0)), 0.0)
-
-
-def _squares(away: list[Squares]) -> Squares:
-    """Σᵢ aᵢ²."""
-    return sum((column**2 for column in away), start=jnp.zeros(()))
-
-
-def symmetric(entry: Callable[[int, int], Scalar], size: int) -> Float[Array, "k k"]:
-    """The symmetric matrix with those entries on and below its diagonal."""
-    below = {(i, j): entry(i, j) for i in range(size) for j in range(i + 1)}
-    return jnp.stack([jnp.stack([below[max(i, j), min(i, j)] for j in range(size)]) for i in range(size)])

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array, Float
 
-from sgpd.arrays import Scalar
+from sgpd.arrays import KEPT, Scalar
 from sgpd.gp.inducing import whitening
-from sgpd.gp.kernels import Kernel, Point, symmetric
+from sgpd.gp.kernels import Kernel, Point
+from sgpd.gp.sums import Terms, below_diagonal, derivatives
 from sgpd.gp.trig import sincos
 
 
@@ -26,21 +28,21 @@ class Path(eqx.Module):
     kernel: Kernel
     inducing: Float[Array, "m k"] = eqx.field(converter=jnp.asarray)
     frequencies: Float[Array, "s k"] = eqx.field(converter=jnp.asarray)  # for lengthscale 1
-    cosine_weights: Float[Array, " s"]
+    cosine_weights: Float[Array, " s"]  # for variance 1
     sine_weights: Float[Array, " s"]
     update: Float[Array, " m"]  # v
 
     def __call__(self, x: Point) -> Scalar:
         (waves, bumps), x = self._parts(), 1.0 * x  # a rule under jit and vmap refuses NumPy arrays
-        return _height_by_rule(waves, x / self.kernel.lengthscale) + _pull_by_rule(bumps, x)
+        prior = jnp.sqrt(self.kernel.variance) * _height(waves, x / self.kernel.lengthscale)
+        return prior + _pull(bumps, x)
 
     def gradient(self, x: Point) -> Point:
         """∇f(x)."""
         (waves, bumps), x = self._parts(), 1.0 * x
-        written_out = x.shape[0] <= WRITTEN_OUT
-        slope, pull_slope = (_slope_by_rule, _pull_slope_by_rule) if written_out else (_slope, _pull_slope)
         units = self.kernel.lengthscale
-        return slope(waves, x / units) / units + pull_slope(bumps, x)
+        prior = jnp.sqrt(self.kernel.variance) / units * _slope(waves, x / units)
+        return prior + _pull_slope(bumps, x)
 
     def _parts(self) -> "tuple[_Waves, _Bumps]":
         waves = _Waves(self.frequencies, self.cosine_weights, self.sine_weights)
@@ -51,11 +53,9 @@ class Path(eqx.Module):
 # automatic differentiation would go through all features again for every direction. Waves are functions of x / l, so
 # that what moves x and what moves l share a derivative.
 
-WRITTEN_OUT = 3  # coordinates, at most, for which second derivatives are
-
 
 class _Waves(NamedTuple):
-    """The draw of the prior, for lengthscale 1."""
+    """The draw of the prior, for lengthscale 1 and variance 1: it depends on no parameter."""
 
     frequencies: Float[Array, "s k"]
     cosine_weights: Float[Array, " s"]
@@ -70,58 +70,47 @@ class _Bumps(NamedTuple):
     update: Float[Array, " m"]
 
 
-def _height(waves: _Waves, y: Point) -> Scalar:
-    s, c = sincos(waves.frequencies @ y)
-    return waves.cosine_weights @ c + waves.sine_weights @ s
-
-
-def _slope(waves: _Waves, y: Point) -> Point:
-    s, c = sincos(waves.frequencies @ y)
+def _wave_derivatives(waves: _Waves, y: Point, orders: tuple[int, ...]) -> tuple[Array, ...]:
+    columns = list(waves.frequencies.T)
+    s, c = sincos(sum((column * part for column, part in zip(columns, y, strict=True)), start=jnp.zeros(())))
+    heights = waves.cosine_weights * c + waves.sine_weights * s
     slopes = waves.sine_weights * c - waves.cosine_weights * s
-    return jnp.stack([slopes @ column for column in waves.frequencies.T])
+
+    def terms(order: int) -> Terms:
+        match order:
+            case 0:
+                return [heights]
+            case 1:
+                return [slopes * column for column in columns]
+        return [-heights * columns[i] * columns[j] for i, j in below_diagonal(len(columns))]
+
+    return derivatives(terms, orders, y.shape[0])
 
 
-def _bend(waves: _Waves, y: Point) -> Float[Array, "k k"]:
-    s, c = sincos(waves.frequencies @ y)
-    bends = -waves.sine_weights * s - waves.cosine_weights * c
-    columns = waves.frequencies.T
-    return symmetric(lambda i, j: bends @ (columns[i] * columns[j]), y.shape[0])
+def _bump_derivatives(bumps: _Bumps, x: Point, orders: tuple[int, ...]) -> tuple[Array, ...]:
+    return bumps.kernel.sums(x, bumps.inducing, bumps.update, orders)
 
 
-def _pull(bumps: _Bumps, x: Point) -> Scalar:
-    return bumps.update @ bumps.kernel.row(x, bumps.inducing)
-
-
-def _pull_slope(bumps: _Bumps, x: Point) -> Point:
-    return bumps.kernel.gradient(x, bumps.inducing, bumps.update)
-
-
-def _pull_bend(bumps: _Bumps, x: Point) -> Float[Array, "k k"]:
-    return bumps.kernel.hessian(x, bumps.inducing, bumps.update)
-
-
-def _with_derivative(function: Callable[[Any, Point], Array], derivative: Callable[[Any, Point], Array]):
-    """The function, with that derivative by x; its derivatives by its other argument are automatic."""
-    by_rule = eqx.filter_custom_jvp(function)
+def _by_rule(derivatives: Callable[[Any, Point, tuple[int, ...]], tuple[Array, ...]], order: int):
+    """The derivative of that order by x. Its own derivative by x comes from the same pass, others are automatic."""
+    only = lambda part, x: derivatives(part, x, (order,))[0]
+    by_rule = eqx.filter_custom_jvp(only)
 
     @by_rule.def_jvp
     def rule(primals, tangents):  # a tangent is None where nothing moves
         (part, x), (part_moves, x_moves) = primals, tangents
-        still, moving = eqx.partition(part, jax.tree.map(lambda move: move is None, part_moves, is_leaf=_is_none))
-        value, change = jax.jvp(lambda moving: function(eqx.combine(moving, still), x), (moving,), (part_moves,))
-        return value, change if x_moves is None else change + derivative(part, x) @ x_moves
+        value, slope = (only(part, x), None) if x_moves is None else derivatives(part, x, (order, order + 1))
+        value, slope = checkpoint_name((value, slope), KEPT)
+        change = jnp.zeros_like(value) if slope is None else slope @ x_moves
+        if jax.tree.leaves(part_moves):
+            change += eqx.filter_jvp(only, (part, x), (part_moves, None))[1]
+        return value, change
 
     return by_rule
 
 
-def _is_none(leaf) -> bool:
-    return leaf is None
-
-
-_slope_by_rule = _with_derivative(_slope, _bend)
-_height_by_rule = _with_derivative(_height, _slope_by_rule)
-_pull_slope_by_rule = _with_derivative(_pull_slope, _pull_bend)
-_pull_by_rule = _with_derivative(_pull, _pull_slope_by_rule)
+_height, _slope = _by_rule(_wave_derivatives, 0), _by_rule(_wave_derivatives, 1)
+_pull, _pull_slope = _by_rule(_bump_derivatives, 0), _by_rule(_bump_derivatives, 1)
 
 
 def draw_path(
@@ -133,9 +122,8 @@ def draw_path(
     whiten: Float[Array, "m m"] | None = None,
 ) -> Path:
     """The path with inducing values z = L u that belongs to standard normal feature weights; L⁻¹ may be given."""
-    amplitude = jnp.sqrt(kernel.variance / max(frequencies.shape[0], 1))
-    waves = _Waves(frequencies, *(amplitude * weights))
-    prior = jax.vmap(lambda x: _height_by_rule(waves, x / kernel.lengthscale))(inducing)
+    waves = _Waves(frequencies, *(weights / max(frequencies.shape[0], 1) ** 0.5))
+    prior = jnp.sqrt(kernel.variance) * jax.vmap(lambda x: _height(waves, x / kernel.lengthscale))(inducing)
     whiten = whitening(kernel, inducing) if whiten is None else whiten
     # v = K⁻¹ (z - f(ξ)) = L⁻ᵀ (u - L⁻¹ f(ξ))
     update = whiten.T @ (whitened - whiten @ prior)

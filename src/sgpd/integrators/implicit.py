@@ -2,38 +2,37 @@
 
     residual   r(g) = g - f(x + h A g)                       one row a stage
     solver     Newton's method, down to rounding
-    gradient   one more Newton correction  g = g* - M⁻¹ r(g*),  M = ∂r/∂g,  through which derivatives flow
+    gradient   dg = -M⁻¹ dr,  M = ∂r/∂g,  where dr is how r changes at the solution
 
-In the correction g* and M are constants, so that its derivative is -M⁻¹ ∂r/∂θ: the implicit function theorem, on the
-residual itself (on the squared residual it would square the condition number). It is made of ordinary operations, so
-forward and reverse mode both work, the solver's iterations are never differentiated, and as a bonus the correction
-polishes the stages by one Newton step. Only first derivatives are exact.
+The gradient is the implicit function theorem, on the residual itself (on the squared residual it would square the
+condition number). Forward and reverse mode both work, and the solver's iterations are never differentiated. Only first
+derivatives are exact.
 """
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array, Bool, Float, Int
 
-from sgpd.arrays import Scalar, State
+from sgpd.arrays import KEPT, Scalar, State
 from sgpd.fields import Field, linearise
 from sgpd.integrators.elimination import solve
 
 Stages = Float[Array, "s d"]
-
-# What `rollout` keeps of an implicit step for the backward pass; the rest is computed again there.
-SAVED_FOR_BACKWARD = "converged stages"
 
 
 @dataclass(frozen=True)
 class Newton:
     """Newton's method for the stage equations.
 
-    The error is what the next correction M⁻¹ r would do to the state: h |M⁻¹ r| relative to |x| + h |g|. The iteration
-    goes on until that is at rounding level (`target`) or no longer falls; it has converged when it is below `accept`.
+    The error is what the next correction M⁻¹ r will do to the state: h |M⁻¹ r| relative to |x| + h |g|. Errors are
+    squared from one iteration to the next, up to a factor that the last two tell. The iteration goes on until the error
+    after the next correction will be at rounding level (`target`), or errors no longer fall; it has converged when that
+    error is below `accept`.
     """
 
     target: float = 1e-15
@@ -56,12 +55,15 @@ class StepInfo(NamedTuple):
 
 class _Iterate(NamedTuple):
     stages: Stages
-    residual: Stages
     correction: Stages  # M⁻¹ r
-    jacobian: Float[Array, "s d d"]  # of the field, at each stage
     error: Scalar
     previous_error: Scalar
     count: Int[Array, ""]
+
+    @property
+    def next_error(self) -> Scalar:
+        """The error after the correction: e² max(1, e / e₋₁²)."""
+        return jnp.maximum(self.error**2, self.error * (self.error / self.previous_error) ** 2)
 
 
 def solve_stages(
@@ -72,18 +74,32 @@ def solve_stages(
     `a[i, j, k]` is how much of stage j's k-th coordinate enters stage i: for a partitioned method it differs along k.
     """
     f, parameters = jax.closure_convert(lambda y: field(y), x)  # a field that is a pytree has no hash
-    frozen = jax.lax.stop_gradient((parameters, x, h))
-    found = _iterate(f, *frozen, a, newton)
-    stages, matrix = checkpoint_name((found.stages, newton_matrix(found.jacobian, frozen[2], a)), SAVED_FOR_BACKWARD)
+    found, given = _iterate(f, *jax.lax.stop_gradient((parameters, x, h)), a, newton), (parameters, x, h, a)
+    stages = checkpoint_name(found.stages - found.correction, KEPT)
+    residual = jnp.abs(_residual(f, stages, *jax.lax.stop_gradient(given))).max()
 
-    residual = _residual(lambda y: f(y, *parameters), x, h, a, stages)
-    solution = stages - _solve(matrix, residual)
-    converged = found.error <= newton.accept
-    return solution, StepInfo(converged, jnp.abs(found.residual).max(), found.count)
+    @eqx.filter_custom_jvp
+    def solution(stages, given):
+        return stages
+
+    @solution.def_jvp
+    def rule(primals, tangents):
+        (stages, given), (_, moves) = primals, tangents
+        _, _, h, a = given
+        _, change = eqx.filter_jvp(lambda given: _residual(f, stages, *given), (given,), (moves,))
+        jacobian = _linearised(f, stages, *given)[1]
+        return stages, -_solve(newton_matrix(jacobian, h, a), change)
+
+    return solution(stages, given), StepInfo(found.next_error <= newton.accept, residual, found.count)
 
 
-def _residual(field: Field, x: State, h: Scalar, a: Float[Array, "s s d"], g: Stages) -> Stages:
-    return g - jax.vmap(field)(stage_points(x, h, a, g))
+def _residual(f, g: Stages, parameters, x: State, h: Scalar, a: Float[Array, "s s d"]) -> Stages:
+    return g - jax.vmap(lambda y: f(y, *parameters))(stage_points(x, h, a, g))
+
+
+def _linearised(f, g: Stages, parameters, x: State, h: Scalar, a: Float[Array, "s s d"]):
+    """The field at every stage, and its Jacobian."""
+    return jax.vmap(lambda y: linearise(lambda y: f(y, *parameters), y))(stage_points(x, h, a, g))
 
 
 def stage_points(x: State, h: Scalar, a: Float[Array, "s s d"], g: Stages) -> Stages:
@@ -106,16 +122,15 @@ def _iterate(f, parameters, x: State, h: Scalar, a: Float[Array, "s s d"], newto
     field = lambda y: f(y, *parameters)
 
     def evaluate(g: Stages, previous_error: Scalar, count: Int[Array, ""]) -> _Iterate:
-        value, jacobian = jax.vmap(lambda y: linearise(field, y))(stage_points(x, h, a, g))
-        residual = g - value
-        correction = _solve(newton_matrix(jacobian, h, a), residual)
+        value, jacobian = _linearised(f, g, parameters, x, h, a)
+        correction = _solve(newton_matrix(jacobian, h, a), g - value)
         tiny = jnp.finfo(x.dtype).tiny
         error = jnp.abs(h * correction).max() / (jnp.abs(x).max() + jnp.abs(h * g).max() + tiny)
-        return _Iterate(g, residual, correction, jacobian, error, previous_error, count)
+        return _Iterate(g, correction, error, previous_error, count)
 
     def unfinished(it: _Iterate) -> Bool[Array, ""]:
         stalled = (it.error <= newton.accept) & (it.error > it.previous_error / 4)
-        return (it.error > newton.target) & ~stalled & (it.count < newton.max_steps)
+        return (it.next_error > newton.target) & ~stalled & (it.count < newton.max_steps)
 
     def improve(it: _Iterate) -> _Iterate:
         return evaluate(it.stages - it.correction, it.error, it.count + 1)

@@ -7,9 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from sgpd.arrays import State
+from sgpd.arrays import KEPT, State
 from sgpd.fields import Field
-from sgpd.integrators.implicit import SAVED_FOR_BACKWARD
 from sgpd.integrators.methods import Integrator
 
 
@@ -37,7 +36,7 @@ def rollout(
 
     # The backward pass computes a step again from the state before it (and, if implicit, from its converged stages)
     # instead of keeping every sine and cosine of the forward pass.
-    policy = jax.checkpoint_policies.save_only_these_names(SAVED_FOR_BACKWARD)
+    policy = jax.checkpoint_policies.save_only_these_names(KEPT)
 
     @partial(jax.checkpoint, policy=policy, prevent_cse=False)
     def one_step(so_far, h):
