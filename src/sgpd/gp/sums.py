@@ -17,10 +17,15 @@ Terms = list[Float[Array, " n"]]
 
 
 @jax.custom_jvp
+@jax.jit
 def sums(*terms: Float[Array, " n"]) -> tuple[Scalar, ...]:
     """Σⱼ of each."""
     zeros = tuple(jnp.zeros((), each.dtype) for each in terms)
-    return tuple(jax.lax.reduce(terms, zeros, lambda a, b: tuple(map(add, a, b)), (0,)))
+    return tuple(jax.lax.reduce(terms, zeros, _added, (0,)))
+
+
+def _added(some: tuple[Scalar, ...], more: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    return tuple(map(add, some, more))
 
 
 @sums.defjvp

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -164,9 +165,14 @@ def _recorded_energy(data: Trajectories, posterior: FieldPosterior) -> Check | N
 
 
 def _block_means(energy, run: Run) -> np.ndarray:
-    along = np.asarray(jax.jit(jax.vmap(energy))(on_device(smooth_run(run).states)))
+    along = np.asarray(_energies(energy, on_device(smooth_run(run).states)))
     size = len(along) // BLOCKS
     return along[: size * BLOCKS].reshape(BLOCKS, size).mean(axis=1)
+
+
+@eqx.filter_jit
+def _energies(energy, states: Float[Array, "n d"]) -> Float[Array, " n"]:
+    return jax.vmap(energy)(states)
 
 
 def _slope(values: np.ndarray) -> tuple[float, float]:
