@@ -137,5 +137,11 @@ def mean_path(
     whiten: Float[Array, "m m"] | None = None,
 ) -> Path:
     """The mean function for inducing values z = L u: no prior features, only the correction."""
-    dimension = inducing.shape[1]
-    return draw_path(kernel, inducing, whitened, jnp.zeros((0, dimension)), jnp.zeros((2, 0)), whiten)
+    whiten = whitening(kernel, inducing) if whiten is None else whiten
+    return bumps(kernel, inducing, whiten.T @ whitened)
+
+
+def bumps(kernel: Kernel, inducing: Float[Array, "m k"], heights: Float[Array, " m"]) -> Path:
+    """Σⱼ vⱼ k(x, ξⱼ)."""
+    none = jnp.zeros(0)
+    return Path(kernel, inducing, jnp.zeros((0, inducing.shape[1])), none, none, heights)

@@ -11,7 +11,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float
 
-from sgpd.arrays import Key, Scalar, on_device
+from sgpd.arrays import Key, Scalar, State, on_device
 from sgpd.fields import Field
 from sgpd.gp import (
     JITTER,
@@ -20,6 +20,7 @@ from sgpd.gp import (
     Path,
     ValueGaussian,
     WhitenedGaussian,
+    bumps,
     draw_path,
     host_normals,
     mean_path,
@@ -125,8 +126,25 @@ class FieldPosterior(eqx.Module):
     @eqx.filter_jit
     def design(self, states: Float[Array, "n d"]) -> Float[Array, "n d p"]:
         """∂f(xₙ)/∂u: the field is linear in its whitened inducing values."""
-        zero = jnp.zeros(sum(g.scaled_locations[..., 0].size for g in self.groups))
-        return jax.jacfwd(lambda u: jax.vmap(self.field(self.unravel(u)))(states))(zero)
+        blocks = [self._by_bumps(index, states) for index in range(len(self.groups))]
+        # v = L⁻ᵀ u
+        by_u = [jnp.einsum("nmdc,cim->ndci", b, g.whitening) for b, g in zip(blocks, self.groups, strict=True)]
+        return jnp.concatenate([block.reshape(*block.shape[:2], -1) for block in by_u], axis=2)
+
+    def _by_bumps(self, index: int, states: Float[Array, "n d"]) -> Float[Array, "n m d count"]:
+        """∂f(xₙ)/∂v of one group: what the field is where one latent is one bump k(x, ξⱼ), and all others are zero."""
+
+        def at(x: State, bump: Float[Array, "count k"]) -> Float[Array, "d count"]:
+            def field(heights: Float[Array, " count"]) -> State:
+                none = [(g.kernel, g.inducing[:, :0], jnp.zeros((g.scale.shape[0], 0))) for g in self.groups]
+                one = (self.groups[index].kernel, bump[:, None], heights[:, None])
+                paths = [jax.vmap(bumps)(*parts) for parts in (*none[:index], one, *none[index + 1 :])]
+                return self.structure.field(paths, self.dimension)(x)
+
+            return jax.jacfwd(field)(jnp.zeros(bump.shape[0]))
+
+        at_all_bumps = jax.vmap(at, in_axes=(None, 1))
+        return jax.vmap(at_all_bumps, in_axes=(0, None))(states, self.groups[index].inducing)
 
     def unravel(self, flat: Float[Array, " p"]) -> Whitened:
         """All whitened values in one vector, taken apart by group."""

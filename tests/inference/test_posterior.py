@@ -1,0 +1,42 @@
+"""The field is linear in its whitened inducing values, and `design` holds its coefficients."""
+
+import jax
+import numpy as np
+import pytest
+
+from sgpd import structures
+from sgpd.arrays import on_device
+from sgpd.data import Trajectories
+from sgpd.inference.initial import initial_posterior
+
+CASES = {
+    "free": (structures.Free(), 3),
+    "separable, unequal inputs": (structures.Separable(sees={"V": [[1.0, -1.0]]}), 4),
+    "separable, components": (structures.Separable(form="components"), 4),
+    "hamiltonian": (structures.Hamiltonian(), 2),
+    "tangent": (structures.QuadraticInvariant(form="tangent"), 3),
+    "lie-poisson": (structures.QuadraticInvariant(form="lie-poisson"), 3),
+    "solved": (structures.QuadraticInvariant(form="solved"), 3),
+}
+
+
+def recording(d):
+    times = 0.1 * np.arange(40)
+    phases = np.random.default_rng(d).uniform(0, 6, size=d)
+    return Trajectories.from_arrays(
+        times, np.stack([np.cos((1 + k / 2) * times + phases[k]) for k in range(d)], axis=1)
+    )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_design_is_the_derivative_of_the_field_by_each_whitened_value(case):
+    structure, d = CASES[case]
+    posterior = initial_posterior(structure, recording(d), points=9)  # few, so that L⁻¹ is small and rounding too
+    states = on_device(np.random.default_rng(0).normal(size=(3, d)))
+
+    @jax.jit
+    def by_differentiation(u):
+        return jax.jacfwd(lambda u: jax.vmap(posterior.field(posterior.unravel(u)))(states))(u)
+
+    expected = by_differentiation(posterior.flat_mean)
+    np.testing.assert_allclose(posterior.design(states), expected, rtol=0, atol=1e-12 * np.abs(expected).max())
