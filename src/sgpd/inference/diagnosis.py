@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from sgpd.arrays import on_device
 from sgpd.checks import Check
 from sgpd.data import Run, Trajectories
-from sgpd.inference.initial import noise_std, smooth_run
+from sgpd.inference.initial import CONFINED, noise_std, smooth_run
 from sgpd.inference.linear import Recording
 from sgpd.inference.posterior import FieldPosterior
 from sgpd.inference.residuals import FEW, neighbours
@@ -45,7 +45,8 @@ def diagnose(
     numbers = ", ".join(f"{name} {value:.3g}" for name, value in zip(data.names, noise, strict=True))
     notes = [
         f"Noise found (standard deviation): {numbers}.",
-        f"Lengthscales: {_lengthscales(posterior, data.dimension)}.",
+        f"Lengthscales: {_lengthscales(posterior)}.",
+        *_subspaces(posterior, rows),
         f"Log evidence {facts['log_evidence']:.1f}; {facts['effective_parameters']:.1f} effective parameters of "
         f"{facts['parameters']}.",
         _draws(facts),
@@ -62,10 +63,27 @@ def diagnose(
     return Diagnosis(tuple(notes), tuple(check for check in checks if check is not None))
 
 
-def _lengthscales(posterior: FieldPosterior, dimension: int) -> str:
-    specs = posterior.structure.groups(dimension)
-    scales = [np.asarray(group.kernel.lengthscale)[0] for group in posterior.groups]
-    return "; ".join(f"{s.name} {', '.join(f'{v:.3g}' for v in scale)}" for s, scale in zip(specs, scales, strict=True))
+def _lengthscales(posterior: FieldPosterior) -> str:
+    found = []
+    for spec, group in zip(posterior.structure.groups(posterior.dimension), posterior.groups, strict=True):
+        numbers = ", ".join(f"{value:.3g}" for value in np.asarray(group.kernel.lengthscale)[0])
+        unit = "" if group.axes is None else " standard deviations along principal axes"
+        found.append(f"{spec.name} {numbers}{unit}")
+    return "; ".join(found)
+
+
+def _subspaces(posterior: FieldPosterior, rows: np.ndarray) -> list[str]:
+    """Where latents have axes: along how many of them the recording moves."""
+    notes, states = [], on_device(rows.reshape(-1, rows.shape[-1]))
+    for spec, group in zip(posterior.structure.groups(posterior.dimension), posterior.groups, strict=True):
+        if group.axes is not None:
+            motion = np.asarray(group.along_axes(spec.inputs(states)))[0].std(axis=0)
+            moving = int((motion > CONFINED * motion.max()).sum())
+            notes.append(
+                f"What {spec.name} sees moves along {moving} of {len(motion)} directions only. How {spec.name} changes "
+                "across them is not seen; the evidence takes the simplest."
+            )
+    return notes
 
 
 def _draws(facts: dict) -> str:
@@ -187,7 +205,7 @@ def _inducing(posterior: FieldPosterior, rows: np.ndarray) -> Check:
     specs = posterior.structure.groups(posterior.dimension)
     states = on_device(rows.reshape(-1, rows.shape[-1]))
     pairs = zip(posterior.groups, specs, strict=True)
-    shares = [float(jnp.max(_left_open(group, spec.inputs(states)))) for group, spec in pairs]
+    shares = [float(jnp.max(_left_open(group, group.along_axes(spec.inputs(states))))) for group, spec in pairs]
     title, worst = "prior variance that inducing points leave open", max(shares)
     poor = [f"{s.name} {share:.1%}" for s, share in zip(specs, shares, strict=True) if share > SPARSE]
     if not poor:

@@ -25,6 +25,8 @@ MARGIN = 0.15  # of the data's range, by which inducing points reach beyond it o
 PER_DIMENSION = 8  # inducing points in more than two dimensions
 REGARD = 1.5  # lengthscale, in standard deviations, by which inducing points are placed in more than two dimensions
 POINTS = {1: 12, 2: 64}  # inducing points by input dimension; more dimensions, see `_count`
+CONFINED = 0.1  # a recording is, to a subspace, if it moves across it by less than this share of its motion along it
+ACROSS = (1.0, 10.0)  # lengthscales across such a subspace to choose from, in those along it
 GAP, LONG_GAP = 3.0, 10.0  # usual intervals: nothing is known of the noise, of the motion across one
 ROWS = 1000  # at most so many rows for the regression
 
@@ -113,26 +115,21 @@ def initial_posterior(
     """
     smoothed = smooth(data)
     specs = structure.groups(data.dimension)
-    multiples = [LENGTHSCALES[-1]] * len(specs)
-    for index in range(len(specs)):
-        trials = [[*multiples[:index], value, *multiples[index + 1 :]] for value in LENGTHSCALES]
-        matched = [_matched(structure, specs, smoothed, trial, kernel, points, diagonal) for trial in trials]
-        multiples = trials[int(np.argmax([evidence for _, evidence in matched]))]
-    return _matched(structure, specs, smoothed, multiples, kernel, points, diagonal)[0]
+    seen = [_seen(spec, smoothed.states, kernel, points) for spec in specs]
+    groups = [one.group(kernel, LENGTHSCALES[-1]) for one in seen]
+    for index, one in enumerate(seen):
+        choices = [one.group(kernel, along, factor) for along in LENGTHSCALES for factor in one.factors]
+        trials = [[*groups[:index], choice, *groups[index + 1 :]] for choice in choices]
+        evidences = [_matched(structure, smoothed, trial, diagonal)[1] for trial in trials]
+        groups = trials[int(np.argmax(evidences))]
+    return _matched(structure, smoothed, groups, diagonal)[0]
 
 
 def _matched(
-    structure: Structure,
-    specs: tuple[LatentSpec, ...],
-    smoothed: Smoothed,
-    multiples: list[float],
-    kernel: type[Kernel],
-    points: int | None,
-    diagonal: bool,
+    structure: Structure, smoothed: Smoothed, groups: list[LatentGroup], diagonal: bool
 ) -> tuple[FieldPosterior, float]:
     """The posterior that explains the derivatives with these lengthscales, and the evidence for them."""
     states = smoothed.states
-    groups = [_group(spec, states, m, kernel, points) for spec, m in zip(specs, multiples, strict=True)]
     zero = tuple(WhitenedGaussian.isotropic(jnp.zeros(g.scaled_locations.shape[:2]), 1.0, diagonal) for g in groups)
     unit = FieldPosterior(structure, states.shape[1], tuple(groups), zero)
     whole = np.asarray(unit.design(on_device(states)))
@@ -150,9 +147,30 @@ def _matched(
     return FieldPosterior(structure, states.shape[1], tuple(groups), gaussians(zero, mean, covariance)), evidence
 
 
-def _group(
-    spec: LatentSpec, states: np.ndarray, multiple: float, kernel: type[Kernel], points: int | None
-) -> LatentGroup:
+class _Seen(NamedTuple):
+    """What a group of latents sees of the recording: where inducing points belong, and along which axes it moves."""
+
+    locations: np.ndarray  # (count, m, k), along the axes
+    spread: np.ndarray  # (count, k), the unit of lengthscales
+    axes: np.ndarray | None
+    across: np.ndarray  # (count, k), whether an axis leads out of the subspace of the recording
+
+    @property
+    def factors(self) -> tuple[float, ...]:
+        """How much longer lengthscales across the subspace may be than along it."""
+        return ACROSS if self.across.any() else (1.0,)
+
+    def group(self, kernel: type[Kernel], along: float, across: float = 1.0) -> LatentGroup:
+        """With lengthscales of so many units."""
+        lengthscale = along * self.spread * np.where(self.across, across, 1.0)
+        scale = on_device(lengthscale)[:, None, :]
+        axes = None if self.axes is None else on_device(self.axes)
+        return LatentGroup(
+            jax.vmap(kernel)(on_device(lengthscale)), on_device(self.locations) / scale, scale, axes=axes
+        )
+
+
+def _seen(spec: LatentSpec, states: np.ndarray, kernel: type[Kernel], points: int | None) -> _Seen:
     if spec.differentiated and kernel.smoothness < 2:
         raise ValueError(
             f"The latent {spec.name!r} is differentiated, and so is the field that it makes, but functions of "
@@ -160,10 +178,31 @@ def _group(
         )
     inputs = np.asarray(spec.inputs(on_device(states)))  # (count, n, k)
     spread = inputs.std(axis=1)
-    lengthscale = multiple * np.where(spread > 0, spread, 1.0)
+    spread = np.where(spread > 0, spread, 1.0)
     locations = np.stack([inducing_points(x, points) for x in inputs])
-    scale = on_device(lengthscale)[:, None, :]
-    return LatentGroup(jax.vmap(kernel)(on_device(lengthscale)), on_device(locations) / scale, scale)
+    found = principal_axes(inputs)
+    if found is None:
+        return _Seen(locations, spread, None, np.zeros(spread.shape, bool))
+    axes, across = found
+    return _Seen(np.einsum("cij,cmj->cmi", axes, locations), np.ones(spread.shape), axes, across)
+
+
+def principal_axes(inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Axes (count, k, k) for inputs (count, n, k), in standard deviations, and which of them lead out of a subspace.
+
+    Two bodies that attract one another have q1 + q2 = 0 all the time. What a function does across such a subspace is
+    not seen, and it is simplest if it does nothing; only lengthscales along and across it can say so. Where there is no
+    such subspace, the axes are the coordinates, which somebody has chosen (None).
+    """
+    spread = inputs.std(axis=1)
+    if inputs.shape[2] == 1 or not (spread > 0).all():
+        return None
+    scaled = (inputs - inputs.mean(axis=1, keepdims=True)) / spread[:, None, :]
+    squares, directions = np.linalg.eigh(np.einsum("cni,cnj->cij", scaled, scaled) / inputs.shape[1])
+    across = squares < CONFINED**2 * squares[:, -1:]
+    if not across.any():
+        return None
+    return np.swapaxes(directions, 1, 2) / spread[:, None, :], across
 
 
 def inducing_points(inputs: np.ndarray, points: int | None = None) -> np.ndarray:

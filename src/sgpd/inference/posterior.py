@@ -28,7 +28,7 @@ from sgpd.gp import (
     whitening,
 )
 from sgpd.gp.features import Spread
-from sgpd.structures import Structure
+from sgpd.structures import Axes, Structure
 
 # One array a group of latents.
 Whitened = tuple[Float[Array, "count m"], ...]
@@ -46,6 +46,11 @@ class LatentGroup(eqx.Module):
     scale: Float[Array, "count 1 k"]
     jitter: float = eqx.field(static=True, default=JITTER)  # relative to the kernel's variance
     known_whitening: Float[Array, "count m m"] | None = None
+    axes: Axes | None = None  # along which there are lengthscales; None: the inputs as they are
+
+    def along_axes(self, inputs: Float[Array, "count n k"]) -> Float[Array, "count n k"]:
+        """What the latents see, as their kernels see it."""
+        return inputs if self.axes is None else jnp.einsum("cij,cnj->cni", self.axes, inputs)
 
     @property
     def whitening(self) -> Float[Array, "count m m"]:
@@ -108,7 +113,10 @@ class FieldPosterior(eqx.Module):
 
     def field(self, whitened: Whitened, features: Features | None = None) -> Field:
         """The field through given whitened inducing values; without features, the mean of all such fields."""
-        return self.structure.field(self.paths(whitened, features), self.dimension)
+        return self._assembled(self.paths(whitened, features))
+
+    def _assembled(self, paths: list[Path]) -> Field:
+        return self.structure.field(paths, self.dimension, [g.axes for g in self.groups])
 
     def paths(self, whitened: Whitened, features: Features | None = None) -> list[Path]:
         """The latents through given whitened inducing values, one stack a group."""
@@ -139,7 +147,7 @@ class FieldPosterior(eqx.Module):
                 none = [(g.kernel, g.inducing[:, :0], jnp.zeros((g.scale.shape[0], 0))) for g in self.groups]
                 one = (self.groups[index].kernel, bump[:, None], heights[:, None])
                 paths = [jax.vmap(bumps)(*parts) for parts in (*none[:index], one, *none[index + 1 :])]
-                return self.structure.field(paths, self.dimension)(x)
+                return self._assembled(paths)(x)
 
             return jax.jacfwd(field)(jnp.zeros(bump.shape[0]))
 

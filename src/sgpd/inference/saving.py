@@ -31,7 +31,7 @@ from sgpd.structures import get as get_structure
 from sgpd.structures import names as structure_names
 from sgpd.writing import write_whole
 
-FORMAT = "sgpd.model/4"
+FORMAT = "sgpd.model/5"
 _KERNELS = {kernel.__name__: kernel for kernel in (SquaredExponential, Matern32, Matern52)}
 
 _JOINT_ARRAYS = ("mean", "root", "starts", "gain", "start_root")
@@ -101,6 +101,8 @@ def _arrays(model: Model) -> dict[str, np.ndarray]:
             f"latents.{index}.mean": q.mean,
             f"latents.{index}.raw_root": q.plain().raw_root,
         }
+        if group.axes is not None:
+            arrays[f"latents.{index}.axes"] = group.axes
     arrays |= {f"joint.{name}": getattr(model.joint, name) for name in _JOINT_ARRAYS}
     if model.joint.stored is not None:
         stored = model.joint.stored
@@ -115,7 +117,8 @@ def _model(header: dict, arrays: dict[str, np.ndarray]) -> Model:
     for index, (kernel_name, jitter) in enumerate(zip(header["kernels"], header["jitters"], strict=True)):
         part = lambda name: on_device(arrays[f"latents.{index}.{name}"])  # noqa: B023
         kernel = _KERNELS[kernel_name].from_logs(part("log_lengthscale"), part("log_variance"))
-        groups.append(LatentGroup(kernel, part("scaled_locations"), part("scale"), jitter))
+        axes = part("axes") if f"latents.{index}.axes" in arrays else None
+        groups.append(LatentGroup(kernel, part("scaled_locations"), part("scale"), jitter, axes=axes))
         values.append(WhitenedGaussian(part("mean"), part("raw_root")))
     structure = get_structure(header["structure"].pop("name"), **header["structure"])
     mean, root, starts, gain, start_root = (on_device(arrays[f"joint.{name}"]) for name in _JOINT_ARRAYS)

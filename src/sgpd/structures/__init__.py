@@ -3,6 +3,7 @@
 from sgpd.outcome import unknown_name
 from sgpd.structures.free import Free as Free
 from sgpd.structures.hamiltonian import Hamiltonian as Hamiltonian
+from sgpd.structures.latents import Axes as Axes
 from sgpd.structures.latents import Latents as Latents
 from sgpd.structures.latents import LatentSpec as LatentSpec
 from sgpd.structures.latents import Structure as Structure

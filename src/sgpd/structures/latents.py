@@ -16,6 +16,8 @@ from sgpd.fields import Field, Traits
 from sgpd.gp import Path
 from sgpd.outcome import unknown_name
 
+Axes = Float[Array, "count k k"]  # of the inputs of each latent, one below the other
+
 
 @dataclass(frozen=True, eq=False)
 class LatentSpec:
@@ -88,10 +90,11 @@ class Structure(ABC):
     def _options(self) -> tuple:
         return tuple(_hashable(getattr(self, option.name)) for option in fields(self))
 
-    def field(self, paths: Sequence[Path], dimension: int) -> Field:
-        """The field made of one stack of paths for each group."""
+    def field(self, paths: Sequence[Path], dimension: int, axes: Sequence[Axes | None] | None = None) -> Field:
+        """The field made of one stack of paths for each group, which may see the group's inputs along axes."""
         groups = self.groups(dimension)
-        return self.assemble(*(Latents(p, jnp.asarray(g.sees)) for p, g in zip(paths, groups, strict=True)))
+        parts = zip(paths, groups, axes or [None] * len(groups), strict=True)
+        return self.assemble(*(Latents(p, jnp.asarray(g.sees) if a is None else a @ g.sees) for p, g, a in parts))
 
     def spec(self, name: str, count: int, whole: np.ndarray, *, differentiated: bool) -> LatentSpec:
         """A group whose latents see `whole` (k, d), or what the user's `sees` makes of it."""
