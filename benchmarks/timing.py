@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+ENOUGH = 0.05  # seconds: what a clock tells of a shorter time is mostly chance
 PAUSE = 0.3  # seconds before a job: threads that the one before has left spinning for more work come to rest
 
 
@@ -37,18 +38,24 @@ class Timing(NamedTuple):
 
 
 def side_by_side(jobs: Mapping[str, Callable[[], Any]], repeats: int = 7) -> dict[str, Timing]:
-    """Times of several jobs, taken in turns (so that a noisy machine is noisy to all)."""
-    seconds = {name: [] for name in jobs}
+    """Times of several jobs, taken in turns (so that a noisy machine is noisy to all), to and fro."""
+    seconds, order = {name: [] for name in jobs}, list(jobs)
     for _ in range(repeats):
-        for name, job in jobs.items():
-            seconds[name].append(clocked(job))
+        for name in order:
+            seconds[name].append(clocked(jobs[name]))
+        order.reverse()
     return {name: Timing.of(taken) for name, taken in seconds.items()}
 
 
 def clocked(job: Callable[[], Any]) -> float:
-    """Seconds of one call, until its arrays are there; one after a rest and a call that does not count."""
+    """Seconds of one call, until its arrays are there, after a rest and a call that does not count.
+
+    Of a short job, the mean of as many calls as fit into `ENOUGH`.
+    """
     time.sleep(PAUSE)
     jax.block_until_ready(job())
-    begin = time.perf_counter()
-    jax.block_until_ready(job())
-    return time.perf_counter() - begin
+    begin, calls = time.perf_counter(), 0
+    while calls == 0 or time.perf_counter() - begin < ENOUGH:
+        jax.block_until_ready(job())
+        calls += 1
+    return (time.perf_counter() - begin) / calls

@@ -3,22 +3,29 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any
 
 import jax
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 
-def one_core_for_lapack() -> threadpool_limits:
+def one_core_for_lapack() -> AbstractContextManager:
     """A context in which LAPACK stays on one thread.
 
     Its matrices are small here, and threads that wait for the next one, spinning, take a core from everything else: a
     fit of two bodies takes half as long without them.
     """
-    import scipy.linalg  # noqa: F401  (it brings the library that JAX calls; only what is loaded is limited)
+    return _libraries().limit(limits=1, user_api="blas")
 
-    return threadpool_limits(1, user_api="blas")
+
+@cache
+def _libraries() -> ThreadpoolController:
+    import scipy.linalg  # noqa: F401  (it brings the library that JAX calls; only what is loaded can be limited)
+
+    return ThreadpoolController()
 
 
 def in_batches(
@@ -45,9 +52,7 @@ def in_batches(
     size = -(-count // (batches * multiple)) * multiple
     index = np.arange(batches * size).reshape(batches, size) % count
     one = lambda rows: jax.tree.map(np.asarray, run(jax.tree.map(lambda leaf: leaf[rows], stack)))
-    first = one(index[0])
-    if not go_on(first):
-        return jax.tree.map(lambda leaf: leaf[:count], first)
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        parts = [first, *pool.map(one, index[1:])]
+    with one_core_for_lapack(), ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        first = one(index[0])
+        parts = [first, *pool.map(one, index[1:])] if go_on(first) else [first]
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *parts)
