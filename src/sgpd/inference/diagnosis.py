@@ -50,6 +50,7 @@ def diagnose(
         f"Log evidence {facts['log_evidence']:.1f}; {facts['effective_parameters']:.1f} effective parameters of "
         f"{facts['parameters']}.",
         _draws(facts),
+        *_cut(data, facts["rows_a_piece"]),
     ]
     free = posterior.structure.name == "free"
     checks = (
@@ -84,6 +85,13 @@ def _subspaces(posterior: FieldPosterior, rows: np.ndarray) -> list[str]:
                 "across them is not seen; the evidence takes the simplest."
             )
     return notes
+
+
+def _cut(data: Trajectories, rows: int) -> list[str]:
+    """Where rollouts had to be shorter than the recording."""
+    if rows >= max(map(len, data.runs)):
+        return []
+    return [f"No rollout is longer than {rows} rows: each such piece has a first state of its own."]
 
 
 def _draws(facts: dict) -> str:

@@ -28,8 +28,9 @@ ROUNDS = 12
 TIGHT = 1e-4  # the fall of the cost that ends a fit, as a share
 SETTLED = 0.03  # nats: a round that gains less is the last
 # Standard deviations of the priors of the logarithms. For a polynomial no lengthscale is too long: half of these widths
-# held lengthscales back, and bands were too wide.
-WIDTH = {"lengthscale": 5.0, "variance": 6.0, "noise": 2.0}
+# held lengthscales back, and bands were too wide. But where a recording stays in a subspace, its axes are known only so
+# well; lengthscales across it that are far too long take them for exact, and bands were too narrow.
+WIDTH = {"lengthscale": 5.0, "lengthscale along axes": 3.0, "variance": 6.0, "noise": 2.0}
 
 
 class Hyper(NamedTuple):
@@ -58,14 +59,15 @@ class Hyper(NamedTuple):
             [old + jnp.broadcast_to(f, old.shape) for old, f in zip(where(original), factors, strict=True)],
         )
 
-    @property
-    def width(self) -> "Hyper":
+    @classmethod
+    def width(cls, posterior: FieldPosterior, noise: Float[Array, " d"]) -> "Hyper":
         """The standard deviation of each one's prior."""
-        full = lambda value: lambda leaf: jnp.full(leaf.shape, value)
-        return Hyper(
-            jax.tree.map(full(WIDTH["lengthscale"]), self.lengthscales),
-            jax.tree.map(full(WIDTH["variance"]), self.variances),
-            full(WIDTH["noise"])(self.noise),
+        lengthscales = [WIDTH["lengthscale" if g.axes is None else "lengthscale along axes"] for g in posterior.groups]
+        like = cls.unchanged(posterior, noise)
+        return cls(
+            tuple(jnp.full_like(each, width) for each, width in zip(like.lengthscales, lengthscales, strict=True)),
+            tuple(jnp.full_like(variance, WIDTH["variance"]) for variance in like.variances),
+            jnp.full_like(noise, WIDTH["noise"]),
         )
 
 
@@ -132,7 +134,7 @@ def objective(
 ) -> Judged:
     """How good these logarithms are, around the best rollout."""
     centre, unravel = ravel_pytree(start)
-    width, _ = ravel_pytree(start.width)
+    width, _ = ravel_pytree(Hyper.width(original, start.noise))
 
     def minus(flat):
         hyper = unravel(flat)

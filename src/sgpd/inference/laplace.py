@@ -92,10 +92,14 @@ def fit_laplace(
     seed: int,
     progress: Progress | None = None,
     checkpoint: str | Path | None = None,
+    longest: int = LONGEST,
 ) -> Found:
-    """Fit one recording (or several runs of one system)."""
+    """Fit one recording (or several runs of one system), in pieces of at most `longest` rows.
+
+    Where rollouts over such pieces are so unstable that nothing is left of the evidence but rounding, they are halved.
+    """
     report = progress or (lambda done, total: None)
-    pieces = windows(data, min(max(map(len, data.runs)), LONGEST))
+    pieces = windows(data, min(max(map(len, data.runs)), longest))
     pinned = pinned_starts(pieces, x0)
     recording = Recording.of(data, pieces, pinned)
     noise = on_device(noise_std(data) if settings.noise is None else np.asarray(settings.noise, float))
@@ -121,10 +125,14 @@ def fit_laplace(
             kept.save(_Stage(index + 1, u, rows, hyper), history)
         report(work[index], work[-1])
     if not np.isfinite(history[-1]["objective"]):
-        raise NumericalFailure(Outcome.DIVERGED)
+        shorter = rows.shape[1] // 2
+        if shorter < SHORT:
+            raise NumericalFailure(Outcome.DIVERGED)
+        return fit_laplace(data, guess, integrator, settings, x0, seed, progress, longest=shorter)
     optimum = _Optimum(guess, start, integrator, recording, tuned, settings)
     worth = rows_a_look(recording, np.asarray(rows))
     posterior, joint, facts = _found(optimum, worth, seed)
+    facts["rows_a_piece"] = rows.shape[1]
     report(work[-1], work[-1])
     noise = np.asarray(tuned.noise)
     diagnosis = diagnose(data, recording, posterior, np.asarray(rows), noise, facts)
