@@ -30,7 +30,7 @@ from timing import side_by_side
 
 import sgpd
 from sgpd.gp import SquaredExponential, sincos
-from sgpd.inference.batches import one_core_for_lapack
+from sgpd.inference.batches import one_lapack_thread
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.posterior import Features, FieldPosterior, sample_features
 from sgpd.integrators import Integrator, rollout
@@ -78,7 +78,7 @@ class Row:
 def clocked(jobs: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, Clocked]:
     """Wall and processor time of several jobs, each after a first call."""
     busy = {name: [] for name in jobs}
-    with one_core_for_lapack():  # as in fits and forecasts
+    with one_lapack_thread():  # as in fits and forecasts
         walls = side_by_side(jobs, repeats)
         for _ in range(repeats):
             for name, job in jobs.items():
@@ -183,8 +183,8 @@ def count(given: Problem, what: str) -> Count:
     """What a step needs at least.
 
     A split step evaluates one latent for each kick and drift. An implicit step: twice to predict, once for each Newton
-    iterate (the Jacobian has the same sines) and once at the solution. Backwards no sine is needed again, as slopes are
-    kept, but the bumps of the stages are: the gradient is by their heights.
+    iterate (the Jacobian has the same sines) and once at the solution. Backwards no sine is needed again, because
+    slopes are kept; bumps at the stages are, because the gradient is by their heights.
     """
     points = [g.scaled_locations.shape[:2] for g in given.posterior.groups]
     tableau = given.integrator.tableau
@@ -193,8 +193,8 @@ def count(given: Problem, what: str) -> Count:
     else:
         times = stages = [np.count_nonzero(c) for c in (tableau.kicks, tableau.drifts)]
     waves = sum(c * t for (c, _), t in zip(points, times, strict=True))
-    again = stages if what == "gradient" else [0] * len(stages)
-    bumps = sum(c * m * (t + b) for (c, m), t, b in zip(points, times, again, strict=True))
+    again = what == "gradient"
+    bumps = sum(c * m * (t + again * s) for (c, m), t, s in zip(points, times, stages, strict=True))
     return Count(float(FEATURES * waves), float(bumps))
 
 

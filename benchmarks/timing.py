@@ -38,7 +38,7 @@ class Timing(NamedTuple):
 
 
 def side_by_side(jobs: Mapping[str, Callable[[], Any]], repeats: int = 7) -> dict[str, Timing]:
-    """Times of several jobs, taken in turns (so that a noisy machine is noisy to all), to and fro."""
+    """Times of several jobs, taken in turns (so that a noisy machine is noisy to all), every other one backwards."""
     seconds, order = {name: [] for name in jobs}, list(jobs)
     for _ in range(repeats):
         for name in order:
@@ -55,7 +55,7 @@ def clocked(job: Callable[[], Any]) -> float:
     time.sleep(PAUSE)
     jax.block_until_ready(job())
     begin, calls = time.perf_counter(), 0
-    while calls == 0 or time.perf_counter() - begin < ENOUGH:
+    while time.perf_counter() - begin < ENOUGH:
         jax.block_until_ready(job())
         calls += 1
     return (time.perf_counter() - begin) / calls

@@ -6,6 +6,7 @@ import pytest
 import sgpd
 from sgpd.arrays import on_device
 from sgpd.inference import initial
+from sgpd.inference.evidence import Hyper
 from sgpd.inference.initial import initial_posterior, principal_axes
 from sgpd.inference.problem import Variational, prepare
 from sgpd.inference.variational import _rates
@@ -51,7 +52,15 @@ def test_inputs_that_leave_no_direction_out_keep_their_coordinates():
     rng = np.random.default_rng(2)
     assert principal_axes(rng.normal(size=(1, 100, 1))) is None
     assert principal_axes(rng.normal(size=(2, 100, 3)) * [1.0, 1e-6, 1e3]) is None
-    assert principal_axes(np.zeros((1, 100, 2))) is None
+
+
+def test_a_constant_coordinate_or_latents_that_differ_keep_their_coordinates():
+    rng = np.random.default_rng(3)
+    line = np.repeat(rng.normal(size=(100, 1)), 2, axis=1)
+    assert principal_axes(line[None]) is not None
+    constant = np.full((100, 1), 0.1) + 1e-16 * rng.normal(size=(100, 1))
+    assert principal_axes(np.concatenate([line, constant], axis=1)[None]) is None
+    assert principal_axes(np.stack([line, rng.normal(size=(100, 2))])) is None
 
 
 def test_axes_alone_do_not_change_where_a_fit_starts(data, monkeypatch):
@@ -63,6 +72,11 @@ def test_axes_alone_do_not_change_where_a_fit_starts(data, monkeypatch):
     assert without.groups[0].axes is None
     for x in two_masses(TIMES[::20]) + 0.3:  # off the subspace, too
         np.testing.assert_allclose(with_axes.mean()(on_device(x)), without.mean()(on_device(x)), rtol=1e-5, atol=1e-6)
+
+
+def test_lengthscales_along_axes_have_a_narrower_prior(model):
+    start = Hyper.unchanged(model.posterior, on_device(model.noise))
+    np.testing.assert_array_equal(start.width(model.posterior).lengthscales[0], [3.0, 3.0])
 
 
 def test_what_lies_across_the_subspace_is_found_not_to_matter(model):

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from sgpd.inference.batches import in_batches
+from sgpd.inference.batches import _libraries, in_batches, one_lapack_thread
 
 
 @pytest.mark.parametrize("count", [1, 5, 8, 9, 40])
@@ -49,3 +49,34 @@ def test_a_first_batch_that_is_not_promising_is_the_only_one():
     found = in_batches(lambda x: seen.append(len(x)) or x, stack, at_most=8, go_on=lambda first: first[0] > 0)
     assert seen == [8]
     np.testing.assert_array_equal(found, stack[:8])
+
+
+def lapack_threads():
+    return [library["num_threads"] for library in _libraries().info() if library["user_api"] == "blas"]
+
+
+def test_lapack_is_on_one_thread_inside_and_as_before_outside():
+    with _libraries().limit(limits=2, user_api="blas"):
+        before = lapack_threads()
+        with one_lapack_thread():
+            with one_lapack_thread():
+                pass
+            assert set(lapack_threads()) == {1}
+        assert lapack_threads() == before
+
+
+def test_overlapping_limits_of_two_threads_leave_nothing_behind():
+    before, inside, go_on = lapack_threads(), threading.Event(), threading.Event()
+
+    def other():
+        with one_lapack_thread():
+            inside.set()
+            go_on.wait(10)
+
+    thread = threading.Thread(target=other)
+    with one_lapack_thread():
+        thread.start()
+        assert inside.wait(10)
+    go_on.set()
+    thread.join()
+    assert lapack_threads() == before

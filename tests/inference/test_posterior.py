@@ -13,6 +13,7 @@ CASES = {
     "free": (structures.Free(), 3),
     "separable, unequal inputs": (structures.Separable(sees={"V": [[1.0, -1.0]]}), 4),
     "separable, components": (structures.Separable(form="components"), 4),
+    "separable, seen along axes": (structures.Separable(sees={"V": [[1.0, 1.0], [1.0, 1.01]]}), 4),
     "hamiltonian": (structures.Hamiltonian(), 2),
     "tangent": (structures.QuadraticInvariant(form="tangent"), 3),
     "lie-poisson": (structures.QuadraticInvariant(form="lie-poisson"), 3),
@@ -32,6 +33,7 @@ def recording(d):
 def test_the_design_is_the_derivative_of_the_field_by_each_whitened_value(case):
     structure, d = CASES[case]
     posterior = initial_posterior(structure, recording(d), points=9)  # few, so that L⁻¹ is small and rounding too
+    assert (posterior.groups[0].axes is not None) == ("axes" in case)
     states = on_device(np.random.default_rng(0).normal(size=(3, d)))
 
     @jax.jit

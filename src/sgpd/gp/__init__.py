@@ -13,7 +13,7 @@ from sgpd.gp.kernels import Matern32 as Matern32
 from sgpd.gp.kernels import Matern52 as Matern52
 from sgpd.gp.kernels import SquaredExponential as SquaredExponential
 from sgpd.gp.paths import Path as Path
-from sgpd.gp.paths import bumps as bumps
+from sgpd.gp.paths import bump_path as bump_path
 from sgpd.gp.paths import draw_path as draw_path
 from sgpd.gp.paths import mean_path as mean_path
 from sgpd.gp.trig import sincos as sincos

@@ -138,10 +138,10 @@ def mean_path(
 ) -> Path:
     """The mean function for inducing values z = L u: no prior features, only the correction."""
     whiten = whitening(kernel, inducing) if whiten is None else whiten
-    return bumps(kernel, inducing, whiten.T @ whitened)
+    return bump_path(kernel, inducing, whiten.T @ whitened)
 
 
-def bumps(kernel: Kernel, inducing: Float[Array, "m k"], heights: Float[Array, " m"]) -> Path:
+def bump_path(kernel: Kernel, inducing: Float[Array, "m k"], heights: Float[Array, " m"]) -> Path:
     """Σⱼ vⱼ k(x, ξⱼ)."""
     none = jnp.zeros(0)
     return Path(kernel, inducing, jnp.zeros((0, inducing.shape[1])), none, none, heights)

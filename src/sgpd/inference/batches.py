@@ -1,9 +1,10 @@
 """How the work of a fit or a forecast shares the processor's cores."""
 
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -11,14 +12,29 @@ import jax
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+_limits: dict[int, Any] = {}  # by thread, what restores the numbers of threads from before any limit
+_entering = threading.Lock()
 
-def one_core_for_lapack() -> AbstractContextManager:
-    """A context in which LAPACK stays on one thread.
+
+@contextmanager
+def one_lapack_thread() -> Iterator[None]:
+    """LAPACK stays on one thread.
 
     Its matrices are small here, and threads that wait for the next one, spinning, take a core from everything else: a
-    fit of two bodies takes half as long without them.
+    fit of two bodies takes half as long without them. May be nested, and used in several threads at once.
     """
-    return _libraries().limit(limits=1, user_api="blas")
+    me = threading.get_ident()
+    if me in _limits:
+        yield
+        return
+    with _entering:
+        limit = _libraries().limit(limits=1, user_api="blas")
+        _limits[me] = next(iter(_limits.values()), limit)
+    try:
+        yield
+    finally:
+        with _entering:
+            _limits.pop(me).restore_original_limits()
 
 
 @cache
@@ -52,7 +68,7 @@ def in_batches(
     size = -(-count // (batches * multiple)) * multiple
     index = np.arange(batches * size).reshape(batches, size) % count
     one = lambda rows: jax.tree.map(np.asarray, run(jax.tree.map(lambda leaf: leaf[rows], stack)))
-    with one_core_for_lapack(), ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+    with one_lapack_thread(), ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         first = one(index[0])
         parts = [first, *pool.map(one, index[1:])] if go_on(first) else [first]
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *parts)

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from sgpd.arrays import on_device
 from sgpd.checks import Check
 from sgpd.data import Run, Trajectories
-from sgpd.inference.initial import CONFINED, noise_std, smooth_run
+from sgpd.inference.initial import leads_out, noise_std, smooth_run
 from sgpd.inference.linear import Recording
 from sgpd.inference.posterior import FieldPosterior
 from sgpd.inference.residuals import FEW, neighbours
@@ -50,7 +50,7 @@ def diagnose(
         f"Log evidence {facts['log_evidence']:.1f}; {facts['effective_parameters']:.1f} effective parameters of "
         f"{facts['parameters']}.",
         _draws(facts),
-        *_cut(data, facts["rows_a_piece"]),
+        *_cut(data, rows.shape[1]),
     ]
     free = posterior.structure.name == "free"
     checks = (
@@ -78,12 +78,13 @@ def _subspaces(posterior: FieldPosterior, rows: np.ndarray) -> list[str]:
     notes, states = [], on_device(rows.reshape(-1, rows.shape[-1]))
     for spec, group in zip(posterior.structure.groups(posterior.dimension), posterior.groups, strict=True):
         if group.axes is not None:
-            motion = np.asarray(group.along_axes(spec.inputs(states)))[0].std(axis=0)
-            moving = int((motion > CONFINED * motion.max()).sum())
-            notes.append(
-                f"What {spec.name} sees moves along {moving} of {len(motion)} directions only. How {spec.name} changes "
-                "across them is not seen; the evidence takes the simplest."
-            )
+            along = ~leads_out(np.asarray(group.along_axes(spec.inputs(states))).std(axis=1))  # (count, k)
+            moving, directions = int(along.sum(axis=1).min()), along.shape[1]
+            if moving < directions:
+                notes.append(
+                    f"What {spec.name} sees moves along {moving} of {directions} directions only. How {spec.name} "
+                    "changes across them is not seen; the evidence takes the simplest."
+                )
     return notes
 
 

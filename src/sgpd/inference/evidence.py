@@ -28,8 +28,8 @@ ROUNDS = 12
 TIGHT = 1e-4  # the fall of the cost that ends a fit, as a share
 SETTLED = 0.03  # nats: a round that gains less is the last
 # Standard deviations of the priors of the logarithms. For a polynomial no lengthscale is too long: half of these widths
-# held lengthscales back, and bands were too wide. But where a recording stays in a subspace, its axes are known only so
-# well; lengthscales across it that are far too long take them for exact, and bands were too narrow.
+# held lengthscales back, and bands were too wide. But axes are estimates: with 5, lengthscales across a subspace grew
+# as if they were exact, and bands were too narrow. (Along the axes, too, because all of them grow together.)
 WIDTH = {"lengthscale": 5.0, "lengthscale along axes": 3.0, "variance": 6.0, "noise": 2.0}
 
 
@@ -59,15 +59,13 @@ class Hyper(NamedTuple):
             [old + jnp.broadcast_to(f, old.shape) for old, f in zip(where(original), factors, strict=True)],
         )
 
-    @classmethod
-    def width(cls, posterior: FieldPosterior, noise: Float[Array, " d"]) -> "Hyper":
+    def width(self, posterior: FieldPosterior) -> "Hyper":
         """The standard deviation of each one's prior."""
         lengthscales = [WIDTH["lengthscale" if g.axes is None else "lengthscale along axes"] for g in posterior.groups]
-        like = cls.unchanged(posterior, noise)
-        return cls(
-            tuple(jnp.full_like(each, width) for each, width in zip(like.lengthscales, lengthscales, strict=True)),
-            tuple(jnp.full_like(variance, WIDTH["variance"]) for variance in like.variances),
-            jnp.full_like(noise, WIDTH["noise"]),
+        return Hyper(
+            tuple(jnp.full_like(each, width) for each, width in zip(self.lengthscales, lengthscales, strict=True)),
+            tuple(jnp.full_like(each, WIDTH["variance"]) for each in self.variances),
+            jnp.full_like(self.noise, WIDTH["noise"]),
         )
 
 
@@ -134,7 +132,7 @@ def objective(
 ) -> Judged:
     """How good these logarithms are, around the best rollout."""
     centre, unravel = ravel_pytree(start)
-    width, _ = ravel_pytree(Hyper.width(original, start.noise))
+    width, _ = ravel_pytree(start.width(original))
 
     def minus(flat):
         hyper = unravel(flat)

@@ -11,7 +11,7 @@ import numpy as np
 
 from sgpd.checks import require_compatible
 from sgpd.data import Trajectories, Windows, excerpts, sign_test
-from sgpd.inference.batches import one_core_for_lapack
+from sgpd.inference.batches import one_lapack_thread
 from sgpd.inference.bound import Parameters
 from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.initial import initial_posterior, smooth_run
@@ -92,16 +92,18 @@ def fit(
     settings = _settings(inference)
     guesses = _one_each(initial, FieldPosterior, len(seeds), "initial")
     guess = _once(lambda recording, given: _guess(given, recording, structure, settings))
-    with one_core_for_lapack():
+    with one_lapack_thread():
         guesses = [guess(*each) for each in zip(recordings, guesses, strict=True)]
         if isinstance(settings, Laplace):
             each = zip(recordings, guesses, seeds, strict=True)
             models = [_laplace(*one, method, settings, x0, progress, checkpoint) for one in each]
+            if integrator == "auto":
+                chosen = (
+                    f"Integrator: {method.name} (order {method.order}), chosen for '{structure.name}' and this step."
+                )
+                models = [dataclasses.replace(model, notes=(chosen, *model.notes)) for model in models]
         else:
             models = _variational(recordings, guesses, seeds, method, settings, x0, progress, checkpoint)
-    if integrator == "auto" and isinstance(settings, Laplace):
-        chosen = f"Integrator: {method.name} (order {method.order}), chosen for '{structure.name}' and this step."
-        models = [dataclasses.replace(model, notes=(chosen, *model.notes)) for model in models]
     models = [_noting_excerpts(model, *each) for model, *each in zip(models, recordings, whole, strict=True)]
     return models[0] if isinstance(seed, int) else models
 

@@ -25,8 +25,9 @@ MARGIN = 0.15  # of the data's range, by which inducing points reach beyond it o
 PER_DIMENSION = 8  # inducing points in more than two dimensions
 REGARD = 1.5  # lengthscale, in standard deviations, by which inducing points are placed in more than two dimensions
 POINTS = {1: 12, 2: 64}  # inducing points by input dimension; more dimensions, see `_count`
-CONFINED = 0.1  # a recording is, to a subspace, if it moves across it by less than this share of its motion along it
+CONFINED = 0.1  # a recording stays in a subspace if it moves across it by less than this share of its motion along it
 ACROSS = (1.0, 10.0)  # lengthscales across such a subspace to choose from, in those along it
+CONSTANT = 1e-9  # of its size: a coordinate that moves less does not move
 GAP, LONG_GAP = 3.0, 10.0  # usual intervals: nothing is known of the noise, of the motion across one
 ROWS = 1000  # at most so many rows for the regression
 
@@ -111,7 +112,8 @@ def initial_posterior(
 ) -> FieldPosterior:
     """Kernels, inducing points and q(u) from the data: no random number, no setting to tune.
 
-    The lengthscales of each group are those among `LENGTHSCALES` under which the regression has the highest evidence.
+    The lengthscales of each group are those among `LENGTHSCALES` under which the regression has the highest evidence;
+    across a subspace that the recording hardly leaves, they may be `ACROSS` times as long.
     """
     smoothed = smooth(data)
     specs = structure.groups(data.dimension)
@@ -151,7 +153,7 @@ class _Seen(NamedTuple):
     """What a group of latents sees of the recording: where inducing points belong, and along which axes it moves."""
 
     locations: np.ndarray  # (count, m, k), along the axes
-    spread: np.ndarray  # (count, k), the unit of lengthscales
+    unit: np.ndarray  # (count, k), of lengthscales
     axes: np.ndarray | None
     across: np.ndarray  # (count, k), whether an axis leads out of the subspace of the recording
 
@@ -160,9 +162,9 @@ class _Seen(NamedTuple):
         """How much longer lengthscales across the subspace may be than along it."""
         return ACROSS if self.across.any() else (1.0,)
 
-    def group(self, kernel: type[Kernel], along: float, across: float = 1.0) -> LatentGroup:
-        """With lengthscales of so many units."""
-        lengthscale = along * self.spread * np.where(self.across, across, 1.0)
+    def group(self, kernel: type[Kernel], along: float, factor: float = 1.0) -> LatentGroup:
+        """With lengthscales of so many units, and across the subspace so many times longer."""
+        lengthscale = along * self.unit * np.where(self.across, factor, 1.0)
         scale = on_device(lengthscale)[:, None, :]
         axes = None if self.axes is None else on_device(self.axes)
         return LatentGroup(
@@ -177,32 +179,43 @@ def _seen(spec: LatentSpec, states: np.ndarray, kernel: type[Kernel], points: in
             f"{kernel.__name__} can be differentiated only once; use SquaredExponential or Matern52."
         )
     inputs = np.asarray(spec.inputs(on_device(states)))  # (count, n, k)
-    spread = inputs.std(axis=1)
-    spread = np.where(spread > 0, spread, 1.0)
     locations = np.stack([inducing_points(x, points) for x in inputs])
     found = principal_axes(inputs)
     if found is None:
-        return _Seen(locations, spread, None, np.zeros(spread.shape, bool))
+        spread = inputs.std(axis=1)
+        unit = np.where(_constant(inputs), 1.0, spread)
+        return _Seen(locations, unit, None, np.zeros(unit.shape, bool))
     axes, across = found
-    return _Seen(np.einsum("cij,cmj->cmi", axes, locations), np.ones(spread.shape), axes, across)
+    return _Seen(np.einsum("cij,cmj->cmi", axes, locations), np.ones(across.shape), axes, across)
+
+
+def _constant(inputs: np.ndarray) -> np.ndarray:
+    """Which coordinates (count, k) of inputs (count, n, k) do not move."""
+    return inputs.std(axis=1) <= CONSTANT * np.abs(inputs).max(axis=1)
 
 
 def principal_axes(inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Axes (count, k, k) for inputs (count, n, k), in standard deviations, and which of them lead out of a subspace.
 
-    Two bodies that attract one another have q1 + q2 = 0 all the time. What a function does across such a subspace is
-    not seen, and it is simplest if it does nothing; only lengthscales along and across it can say so. Where there is no
-    such subspace, the axes are the coordinates, which somebody has chosen (None).
+    Two equal bodies whose centre of mass rests at the origin have q1 + q2 = 0. What a function does across such a
+    subspace is not seen, and it is simplest if it does nothing; only lengthscales along and across it can say so. Where
+    there is none, or not the same number of directions for each latent, the axes are the coordinates, which somebody
+    has chosen (None); so they are where one of them is constant, which has no standard deviation to be measured in.
     """
-    spread = inputs.std(axis=1)
-    if inputs.shape[2] == 1 or not (spread > 0).all():
+    if _constant(inputs).any():
         return None
+    spread = inputs.std(axis=1)
     scaled = (inputs - inputs.mean(axis=1, keepdims=True)) / spread[:, None, :]
     squares, directions = np.linalg.eigh(np.einsum("cni,cnj->cij", scaled, scaled) / inputs.shape[1])
-    across = squares < CONFINED**2 * squares[:, -1:]
-    if not across.any():
+    across = leads_out(np.sqrt(np.maximum(squares, 0.0)))
+    if not across.any() or (across != across[0]).any():
         return None
     return np.swapaxes(directions, 1, 2) / spread[:, None, :], across
+
+
+def leads_out(motion: np.ndarray) -> np.ndarray:
+    """Along which directions (..., k) the motion is so small that they lead out of the subspace of the others."""
+    return motion < CONFINED * motion.max(axis=-1, keepdims=True)
 
 
 def inducing_points(inputs: np.ndarray, points: int | None = None) -> np.ndarray:

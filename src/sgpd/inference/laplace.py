@@ -1,7 +1,8 @@
 """The default engine: the best field by staged shooting, kernels and noise by the evidence, then a joint Gaussian.
 
 1. Restart every 20 rows, where there are hardly any local optima: fit, tune kernels and noise, until settled.
-2. Fit with restarts half as often, again and again, then tune once more with every piece in one rollout.
+2. Fit with restarts half as often, again and again, then tune once more with every piece in one rollout. If that is
+   so unstable that the evidence is not finite, begin again with pieces half as long.
 3. Where residuals are not white, fit once more with rows counted for what they are worth.
 4. The Gaussian around that optimum, over inducing values and starts together. Where its draws do not cost what it
    expects, those are stored that fit, or draws by randomise-then-optimise.
@@ -125,14 +126,14 @@ def fit_laplace(
             kept.save(_Stage(index + 1, u, rows, hyper), history)
         report(work[index], work[-1])
     if not np.isfinite(history[-1]["objective"]):
-        shorter = rows.shape[1] // 2
-        if shorter < SHORT:
+        half = -(-rows.shape[1] // 2)
+        if half < SHORT or not np.isfinite(history[0]["objective"]):
             raise NumericalFailure(Outcome.DIVERGED)
-        return fit_laplace(data, guess, integrator, settings, x0, seed, progress, longest=shorter)
+        # The checkpoint is that of the longer pieces, whose fit goes on to here again.
+        return fit_laplace(data, guess, integrator, settings, x0, seed, progress, longest=half)
     optimum = _Optimum(guess, start, integrator, recording, tuned, settings)
     worth = rows_a_look(recording, np.asarray(rows))
     posterior, joint, facts = _found(optimum, worth, seed)
-    facts["rows_a_piece"] = rows.shape[1]
     report(work[-1], work[-1])
     noise = np.asarray(tuned.noise)
     diagnosis = diagnose(data, recording, posterior, np.asarray(rows), noise, facts)

@@ -20,7 +20,7 @@ from sgpd.gp import (
     Path,
     ValueGaussian,
     WhitenedGaussian,
-    bumps,
+    bump_path,
     draw_path,
     host_normals,
     mean_path,
@@ -135,7 +135,7 @@ class FieldPosterior(eqx.Module):
     def design(self, states: Float[Array, "n d"]) -> Float[Array, "n d p"]:
         """∂f(xₙ)/∂u: the field is linear in its whitened inducing values."""
         blocks = [self._by_bumps(index, states) for index in range(len(self.groups))]
-        # v = L⁻ᵀ u
+        # v = L⁻ᵀ u, once for all states: a derivative by u itself would carry L⁻¹ through each of them
         by_u = [jnp.einsum("nmdc,cim->ndci", b, g.whitening) for b, g in zip(blocks, self.groups, strict=True)]
         return jnp.concatenate([block.reshape(*block.shape[:2], -1) for block in by_u], axis=2)
 
@@ -144,9 +144,9 @@ class FieldPosterior(eqx.Module):
 
         def at(x: State, bump: Float[Array, "count k"]) -> Float[Array, "d count"]:
             def field(heights: Float[Array, " count"]) -> State:
-                none = [(g.kernel, g.inducing[:, :0], jnp.zeros((g.scale.shape[0], 0))) for g in self.groups]
-                one = (self.groups[index].kernel, bump[:, None], heights[:, None])
-                paths = [jax.vmap(bumps)(*parts) for parts in (*none[:index], one, *none[index + 1 :])]
+                zero = lambda g: (g.kernel, g.inducing[:, :0], jnp.zeros((g.scale.shape[0], 0)))
+                paths = [jax.vmap(bump_path)(*zero(g)) for g in self.groups]
+                paths[index] = jax.vmap(bump_path)(self.groups[index].kernel, bump[:, None], heights[:, None])
                 return self._assembled(paths)(x)
 
             return jax.jacfwd(field)(jnp.zeros(bump.shape[0]))

@@ -125,7 +125,8 @@ def side_by_side(prepared: Sequence[tuple[Problem, Parameters]]) -> tuple[Proble
             f"Recordings that are trained side by side must have rows and gaps alike, got windows of shapes {shapes}; "
             "fit them one by one."
         )
-    if len(set(map(jax.tree.structure, prepared))) > 1:
+    axes = {tuple(g.axes is None for g in parameters.field.groups) for _, parameters in prepared}
+    if len(axes) > 1:
         raise ValueError("Some of these recordings stay in a subspace and others do not; fit them one by one.")
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *prepared)
 

@@ -32,6 +32,7 @@ from sgpd.structures import names as structure_names
 from sgpd.writing import write_whole
 
 FORMAT = "sgpd.model/5"
+READ = ("sgpd.model/4", FORMAT)  # before 5 there were no axes
 _KERNELS = {kernel.__name__: kernel for kernel in (SquaredExponential, Matern32, Matern52)}
 
 _JOINT_ARRAYS = ("mean", "root", "starts", "gain", "start_root")
@@ -56,7 +57,7 @@ def load(path: str | Path) -> Model:
         raise ValueError(f"{path}: there is no such file; give the path that `model.save` was given.") from None
     except (SafetensorError, json.JSONDecodeError, OSError) as problem:
         raise ValueError(f"{path}: not a readable sgpd model ({problem}); save it again with `model.save`.") from None
-    if header.get("format") != FORMAT:
+    if header.get("format") not in READ:
         raise ValueError(
             f"{path}: has the format {header.get('format')!r}, but this version of sgpd reads {FORMAT!r}; "
             "save the model again with this version."
