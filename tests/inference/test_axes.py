@@ -54,6 +54,11 @@ def test_inputs_that_leave_no_direction_out_keep_their_coordinates():
     assert principal_axes(rng.normal(size=(2, 100, 3)) * [1.0, 1e-6, 1e3]) is None
 
 
+def test_fields_given_by_components_keep_their_coordinates(data):
+    for structure in (sgpd.structures.Free(), sgpd.structures.Separable(form="components")):
+        assert initial_posterior(structure, data, points=9).groups[0].axes is None
+
+
 def test_a_constant_coordinate_or_latents_that_differ_keep_their_coordinates():
     rng = np.random.default_rng(3)
     line = np.repeat(rng.normal(size=(100, 1)), 2, axis=1)

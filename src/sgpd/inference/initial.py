@@ -180,7 +180,9 @@ def _seen(spec: LatentSpec, states: np.ndarray, kernel: type[Kernel], points: in
         )
     inputs = np.asarray(spec.inputs(on_device(states)))  # (count, n, k)
     locations = np.stack([inducing_points(x, points) for x in inputs])
-    found = principal_axes(inputs)
+    # A potential that does nothing across a subspace leaves the motion in it. Fields that are given by components seldom
+    # do nothing (q' = p), and their draws were worse for axes.
+    found = principal_axes(inputs) if spec.differentiated else None
     if found is None:
         spread = inputs.std(axis=1)
         unit = np.where(_constant(inputs), 1.0, spread)
