@@ -180,7 +180,7 @@ def _seen(spec: LatentSpec, states: np.ndarray, kernel: type[Kernel], points: in
         )
     inputs = np.asarray(spec.inputs(on_device(states)))  # (count, n, k)
     locations = np.stack([inducing_points(x, points) for x in inputs])
-    # A potential that does nothing across a subspace leaves the motion in it. Fields that are given by components seldom
+    # A potential that does nothing across a subspace leaves the motion in it. Fields given by their components seldom
     # do nothing (q' = p), and their draws were worse for axes.
     found = principal_axes(inputs) if spec.differentiated else None
     if found is None:
