@@ -50,8 +50,8 @@ def test_the_mode_and_the_objective_under_changed_kernels_are_those_of_the_full_
     starts = eqx.filter_jit(moved)(recording, at, solved, noise).starts[np.asarray(at.free(recording))]
     np.testing.assert_allclose(starts.reshape(-1), expected[at.u.size :], rtol=1e-6, atol=1e-7)
 
-    widths = [WIDTH["lengthscale"]] * (flat.size - len(changed.groups) - 2)
-    widths += [WIDTH["variance"]] * len(changed.groups) + [WIDTH["noise"]] * 2
+    widths = [WIDTH["lengthscale"]] * (flat.size - 3 * len(changed.groups) - 2)
+    widths += [WIDTH["variance"]] * 3 * len(changed.groups) + [WIDTH["noise"]] * 2  # of process and trend
     prior = np.sum(((flat - ravel_pytree(start)[0]) / np.array(widths)) ** 2) / 2
     evidence = multivariate_normal(*model.marginal()).logpdf(model.data)
     np.testing.assert_allclose(judged.log_evidence, evidence, rtol=1e-8)

@@ -9,9 +9,10 @@ from scipy.stats import multivariate_normal
 from sgpd import integrators, structures, systems
 from sgpd.data import Trajectories, windows
 from sgpd.inference import shooting
-from sgpd.inference.initial import initial_posterior, noise_std, smooth_run
+from sgpd.inference.initial import initial_posterior
 from sgpd.inference.linear import Recording, log_evidence, moved, regression, roll, solve, tangent
 from sgpd.inference.posterior import Features, sample_features
+from sgpd.inference.smoothing import noise_std, smooth_run
 from tests.inference.dense import METHODS, NOISE, dense, jacobians, problem
 
 

@@ -12,9 +12,10 @@ from sgpd.checks import Check, CheckReport
 from sgpd.data import Trajectories, windows
 from sgpd.inference import HeldOut, Joint, Model, judge_held_out
 from sgpd.inference.fit import _about
-from sgpd.inference.initial import initial_posterior, noise_std, smooth_run
+from sgpd.inference.initial import initial_posterior
 from sgpd.inference.joint import Stored
 from sgpd.inference.model import Pieces
+from sgpd.inference.smoothing import noise_std, smooth_run
 from sgpd.report import About, material, write_report
 from sgpd.structures import QuadraticInvariant, Separable, Structure
 

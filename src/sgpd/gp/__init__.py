@@ -16,4 +16,5 @@ from sgpd.gp.paths import Path as Path
 from sgpd.gp.paths import bump_path as bump_path
 from sgpd.gp.paths import draw_path as draw_path
 from sgpd.gp.paths import mean_path as mean_path
+from sgpd.gp.trends import Trend as Trend
 from sgpd.gp.trig import sincos as sincos

@@ -2,8 +2,9 @@
 
     f(x) = Σᵢ wᵢ φᵢ(x) + Σⱼ vⱼ k(x, ξⱼ)    with    v = k(ξ, ξ)⁻¹ (z - Φ w)
 
-The first sum is a prior draw in random features; the second pulls it through the drawn inducing values z. A path is an
-object to call: the same function however often it is called, differentiable in x and in every parameter.
+The first sum is a prior draw in random features; the second pulls it through the drawn inducing values z. A polynomial
+may be added (`trends.py`). A path is an object to call: the same function however often it is called, differentiable in
+x and in every parameter.
 """
 
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from sgpd.arrays import KEPT, Scalar
 from sgpd.gp.inducing import whitening
 from sgpd.gp.kernels import Kernel, Point
 from sgpd.gp.sums import Terms, below_diagonal, derivatives
+from sgpd.gp.trends import Polynomial
 from sgpd.gp.trig import sincos
 
 
@@ -31,18 +33,21 @@ class Path(eqx.Module):
     cosine_weights: Float[Array, " s"]  # for variance 1
     sine_weights: Float[Array, " s"]
     update: Float[Array, " m"]  # v
+    trend: Polynomial | None = None
 
     def __call__(self, x: Point) -> Scalar:
         (waves, bumps), x = self._parts(), 1.0 * x  # a rule under jit and vmap refuses NumPy arrays
         prior = jnp.sqrt(self.kernel.variance) * _height(waves, x / self.kernel.lengthscale)
-        return prior + _pull(bumps, x)
+        process = prior + _pull(bumps, x)
+        return process if self.trend is None else process + self.trend(x)
 
     def gradient(self, x: Point) -> Point:
         """∇f(x)."""
         (waves, bumps), x = self._parts(), 1.0 * x
         units = self.kernel.lengthscale
         prior = jnp.sqrt(self.kernel.variance) / units * _slope(waves, x / units)
-        return prior + _pull_slope(bumps, x)
+        process = prior + _pull_slope(bumps, x)
+        return process if self.trend is None else process + self.trend.gradient(x)
 
     def _parts(self) -> "tuple[_Waves, _Bumps]":
         waves = _Waves(self.frequencies, self.cosine_weights, self.sine_weights)

@@ -16,15 +16,15 @@ from jax.scipy.linalg import block_diag, solve_triangular
 from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar, on_device
-from sgpd.gp import prior_root
+from sgpd.gp import Trend, prior_root
 from sgpd.inference.linear import Recording, Shooting, Solution, log_evidence, moved, regression, response, solve
-from sgpd.inference.posterior import FieldPosterior
+from sgpd.inference.posterior import FieldPosterior, LatentGroup
 from sgpd.inference.shooting import Linearised, descend
 from sgpd.integrators import Integrator
 
 BOX = 0.7  # how far a logarithm may move in one round
 STUCK = 0.02  # no move of a logarithm by more than this helps: settled too
-ROUNDS = 12
+ROUNDS = 24
 TIGHT = 1e-4  # the fall of the cost that ends a fit, as a share
 SETTLED = 0.03  # nats: a round that gains less is the last
 # Standard deviations of the priors of the logarithms. For a polynomial no lengthscale is too long: half of these widths
@@ -41,18 +41,22 @@ class Hyper(NamedTuple):
 
     lengthscales: tuple[Float[Array, " k"], ...]
     variances: tuple[Scalar, ...]
+    trends: tuple[Float[Array, " 2"] | None, ...]  # None: a group that has none
     noise: Float[Array, " d"]
 
     @classmethod
     def unchanged(cls, posterior: FieldPosterior, noise: Float[Array, " d"]) -> "Hyper":
         """The kernels as they are."""
-        dimensions = [g.scale.shape[-1] for g in posterior.groups]
-        return cls(tuple(jnp.zeros(k) for k in dimensions), tuple(jnp.zeros(()) for _ in dimensions), jnp.log(noise))
+        lengthscales = tuple(jnp.zeros(g.scale.shape[-1]) for g in posterior.groups)
+        variances = tuple(jnp.zeros(()) for _ in posterior.groups)
+        trends = tuple(None if g.trend is None else jnp.zeros(2) for g in posterior.groups)
+        return cls(lengthscales, variances, trends, jnp.log(noise))
 
     def kernels(self, original: FieldPosterior) -> FieldPosterior:
         """The original posterior with changed kernels; its whitened values are as they were."""
-        where = lambda p: [leaf for g in p.groups for leaf in (g.kernel.log_lengthscale, g.kernel.log_variance)]
-        factors = [factor for pair in zip(self.lengthscales, self.variances, strict=True) for factor in pair]
+        where = lambda p: [leaf for g in p.groups for leaf in g.logarithms]
+        of_groups = zip(self.lengthscales, self.variances, self.trends, strict=True)
+        factors = [factor for of_group in of_groups for factor in of_group if factor is not None]
         return eqx.tree_at(
             where,
             original,
@@ -65,6 +69,7 @@ class Hyper(NamedTuple):
         return Hyper(
             tuple(jnp.full_like(each, width) for each, width in zip(self.lengthscales, lengthscales, strict=True)),
             tuple(jnp.full_like(each, WIDTH["variance"]) for each in self.variances),
+            tuple(None if each is None else jnp.full_like(each, WIDTH["variance"]) for each in self.trends),
             jnp.full_like(self.noise, WIDTH["noise"]),
         )
 
@@ -153,12 +158,17 @@ def judge(tuned: Tuned, start: Hyper, original: FieldPosterior, recording: Recor
 @eqx.filter_jit
 def rewhitening(hyper: Hyper, seen_by: Hyper, original: FieldPosterior) -> Float[Array, "p p"]:
     """B: u of some kernels is B u of others, for the same inducing values."""
-    roots = lambda h: [
-        jax.vmap(lambda k, x, j=g.jitter: prior_root(k, x, j))(g.kernel, g.inducing) for g in h.kernels(original).groups
-    ]
-    pairs = zip(roots(hyper), roots(seen_by), strict=True)
-    blocks = [jax.vmap(lambda old, new: solve_triangular(new, old, lower=True))(old, new) for old, new in pairs]
-    return block_diag(*(block for stack in blocks for block in stack))
+    of_groups = zip(hyper.kernels(original).groups, seen_by.kernels(original).groups, strict=True)
+    return block_diag(*(block for old, new in of_groups for block in _rewhitened(old, new)))
+
+
+def _rewhitened(old: LatentGroup, new: LatentGroup) -> Float[Array, "count unknowns unknowns"]:
+    roots = lambda g: jax.vmap(lambda k, x: prior_root(k, x, g.jitter))(g.kernel, g.inducing)
+    values = jax.vmap(lambda a, b: solve_triangular(b, a, lower=True))(roots(old), roots(new))
+    if old.trend is None or new.trend is None:
+        return values
+    spreads = lambda g: jax.vmap(Trend.spreads)(g.trend, g.kernel)
+    return jax.vmap(block_diag)(values, jax.vmap(jnp.diag)(spreads(old) / spreads(new)))
 
 
 def _value(hyper: Hyper, start: Hyper, original, recording, at, found) -> float:

@@ -14,13 +14,14 @@ from sgpd.data import Trajectories, Windows, excerpts, sign_test
 from sgpd.inference.batches import one_lapack_thread
 from sgpd.inference.bound import Parameters
 from sgpd.inference.checkpoint import Checkpoint
-from sgpd.inference.initial import initial_posterior, smooth_run
+from sgpd.inference.initial import initial_posterior
 from sgpd.inference.joint import Joint
 from sgpd.inference.laplace import LONGEST, Laplace, Progress, fit_laplace
 from sgpd.inference.model import Model
 from sgpd.inference.pieces import Pieces
 from sgpd.inference.posterior import FieldPosterior
 from sgpd.inference.problem import Variational, prepare, side_by_side
+from sgpd.inference.smoothing import smooth_run
 from sgpd.inference.variational import initial_state, train
 from sgpd.integrators import Integrator
 from sgpd.integrators import get as get_integrator

@@ -1,11 +1,10 @@
-"""Where a fit starts, from the data alone: scales, inducing points, noise, and a first guess of the field.
+"""Where a fit starts, from the data alone: scales, inducing points, and a first guess of the field.
 
 The guess is gradient matching: a smoothing spline through each channel gives states and derivatives, and since every
 structure is linear in its latents, the inducing values that explain the derivatives are a ridge regression away.
 """
 
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import equinox as eqx
 import jax
@@ -13,14 +12,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgpd.arrays import on_device
-from sgpd.data import Run, Trajectories
-from sgpd.gp import FramedGaussian, Kernel, SquaredExponential, WhitenedGaussian
+from sgpd.data import Trajectories
+from sgpd.gp import FramedGaussian, Kernel, SquaredExponential, Trend, WhitenedGaussian
 from sgpd.inference.posterior import FieldPosterior, LatentGroup
+from sgpd.inference.smoothing import Smoothed, smooth
 from sgpd.outcome import NumericalFailure, Outcome
 from sgpd.structures import LatentSpec, Structure
 
 LENGTHSCALES = (0.75, 1.0, 1.5, 2.0, 3.0)  # to choose from, in standard deviations of what a latent sees
 AMPLITUDE = 2.0  # of the prior field, in root mean squares of the data's derivatives
+# Of that, the share of trends of degree 1 and 2. A potential begins as a parabola as much as anything: with less, the
+# evidence of two bodies ended 15 nats lower, in another optimum. Lines lead rollouts that leave the data far astray.
+TREND = {1: 0.3, 2: 1.0}
 MARGIN = 0.15  # of the data's range, by which inducing points reach beyond it on either side
 PER_DIMENSION = 8  # inducing points in more than two dimensions
 REGARD = 1.5  # lengthscale, in standard deviations, by which inducing points are placed in more than two dimensions
@@ -28,79 +31,6 @@ POINTS = {1: 12, 2: 64}  # inducing points by input dimension; more dimensions, 
 CONFINED = 0.1  # a recording stays in a subspace if it moves across it by less than this share of its motion along it
 ACROSS = (1.0, 10.0)  # lengthscales across such a subspace to choose from, in those along it
 CONSTANT = 1e-9  # of its size: a coordinate that moves less does not move
-GAP, LONG_GAP = 3.0, 10.0  # usual intervals: nothing is known of the noise, of the motion across one
-ROWS = 1000  # at most so many rows for the regression
-
-
-class Smoothed(NamedTuple):
-    """States and derivatives of all runs, one below the other, as splines see them."""
-
-    states: np.ndarray  # (n, d)
-    derivatives: np.ndarray
-
-
-_smoothed_runs: WeakKeyDictionary[Run, Smoothed] = WeakKeyDictionary()
-
-
-def smooth_run(run: Run) -> Smoothed:
-    """A smoothing spline through each channel between two gaps, its stiffness by generalised cross-validation.
-
-    A fit asks for it several times, so it is remembered as long as the run is.
-    """
-    if run not in _smoothed_runs:
-        _smoothed_runs[run] = _smooth_stretches(run)
-    return _smoothed_runs[run]
-
-
-def _smooth_stretches(run: Run) -> Smoothed:
-    intervals = np.diff(run.times)
-    ends = np.flatnonzero(intervals > LONG_GAP * np.median(intervals)) + 1
-    stretches = zip(np.split(run.times, ends), np.split(run.states, ends), strict=True)
-    parts = [_smooth_stretch(Run(times, states)) for times, states in stretches]
-    return Smoothed(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-
-def _smooth_stretch(run: Run) -> Smoothed:
-    from scipy.interpolate import make_smoothing_spline  # slow to import
-
-    states, derivatives = np.empty_like(run.states), np.empty_like(run.states)
-    for k in range(run.states.shape[1]):
-        seen = run.observed[:, k]
-        t, x = run.times[seen], run.states[seen, k]
-        if len(t) < 5:  # too few for a spline: straight lines
-            states[:, k] = np.interp(run.times, t, x) if len(t) else 0.0
-            derivatives[:, k] = np.gradient(states[:, k], run.times) if len(run) > 1 else 0.0
-            continue
-        interval = (t[-1] - t[0]) / (len(t) - 1)  # in this unit the search for the stiffness is well scaled
-        spline = make_smoothing_spline((t - t[0]) / interval, x)
-        at = (run.times - t[0]) / interval
-        states[:, k], derivatives[:, k] = spline(at), spline.derivative()(at) / interval
-    return Smoothed(states, derivatives)
-
-
-def smooth(data: Trajectories) -> Smoothed:
-    """All runs smoothed, thinned to at most `ROWS` rows."""
-    parts = [smooth_run(run) for run in data.runs]
-    stacked = Smoothed(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-    keep = np.unique(np.linspace(0, len(stacked.states) - 1, ROWS).astype(int))
-    return Smoothed(stacked.states[keep], stacked.derivatives[keep])
-
-
-def noise_std(data: Trajectories) -> np.ndarray:
-    """The noise of each channel: the third difference of white noise has variance 20 σ², that of motion is small."""
-    floor = 1e-6 * np.where(data.spread > 0, data.spread, 1.0)
-    thirds = [_third_differences(run, GAP * data.step) for run in data.runs if len(run) > 3]
-    differences = np.concatenate(thirds) if thirds else np.empty((0, data.dimension))
-    enough = (~np.isnan(differences)).sum(axis=0) > 0
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rms = np.sqrt(np.nansum(differences**2, axis=0) / (~np.isnan(differences)).sum(axis=0) / 20)
-    return np.maximum(np.where(enough, rms, 0.01 * data.spread), floor)
-
-
-def _third_differences(run: Run, gap: float) -> np.ndarray:
-    """Without those across a gap, where the motion is no longer small."""
-    longest = np.lib.stride_tricks.sliding_window_view(np.diff(run.times), 3).max(axis=1)
-    return np.where(longest[:, None] <= gap, np.diff(run.states, n=3, axis=0), np.nan)
 
 
 def initial_posterior(
@@ -132,7 +62,7 @@ def _matched(
 ) -> tuple[FieldPosterior, float]:
     """The posterior that explains the derivatives with these lengthscales, and the evidence for them."""
     states = smoothed.states
-    zero = tuple(WhitenedGaussian.isotropic(jnp.zeros(g.scaled_locations.shape[:2]), 1.0, diagonal) for g in groups)
+    zero = tuple(WhitenedGaussian.isotropic(jnp.zeros(g.unknowns), 1.0, diagonal) for g in groups)
     unit = FieldPosterior(structure, states.shape[1], tuple(groups), zero)
     whole = np.asarray(unit.design(on_device(states)))
     if not np.isfinite(whole).all():
@@ -140,12 +70,11 @@ def _matched(
     ends = np.cumsum([q.mean.size for q in zero])[:-1]
     parts = zip(np.split(whole, ends, axis=2), zero, strict=True)
     design = [part.reshape(*part.shape[:2], *q.mean.shape) for part, q in parts]
-    amplitudes = [_amplitude(block, smoothed.derivatives) for block in design]
-    scaled = [block * a[None, None, :, None] for block, a in zip(design, amplitudes, strict=True)]
+    amplitudes = [_amplitudes(*each, smoothed.derivatives) for each in zip(design, groups, strict=True)]
+    scaled = [block * a[None, None] for block, a in zip(design, amplitudes, strict=True)]
     stacked = np.concatenate([b.reshape(*b.shape[:2], -1) for b in scaled], axis=2)
     mean, covariance, evidence = _ridge(stacked, smoothed.derivatives)
-    variances = [on_device(2 * np.log(a)) for a in amplitudes]
-    groups = [eqx.tree_at(lambda g: g.kernel.log_variance, g, v) for g, v in zip(groups, variances, strict=True)]
+    groups = [_of_size(g, a) for g, a in zip(groups, amplitudes, strict=True)]
     return FieldPosterior(structure, states.shape[1], tuple(groups), gaussians(zero, mean, covariance)), evidence
 
 
@@ -156,6 +85,8 @@ class _Seen(NamedTuple):
     unit: np.ndarray  # (count, k), of lengthscales
     axes: np.ndarray | None
     across: np.ndarray  # (count, k), whether an axis leads out of the subspace of the recording
+    centre: np.ndarray  # (count, k), along the axes
+    degree: int  # of the trend: such that the field of most structures is linear
 
     @property
     def factors(self) -> tuple[float, ...]:
@@ -167,8 +98,9 @@ class _Seen(NamedTuple):
         lengthscale = along * self.unit * np.where(self.across, factor, 1.0)
         scale = on_device(lengthscale)[:, None, :]
         axes = None if self.axes is None else on_device(self.axes)
+        trend = Trend(on_device(self.centre), on_device(np.zeros((len(self.centre), 2))), self.degree)
         return LatentGroup(
-            jax.vmap(kernel)(on_device(lengthscale)), on_device(self.locations) / scale, scale, axes=axes
+            jax.vmap(kernel)(on_device(lengthscale)), on_device(self.locations) / scale, scale, axes=axes, trend=trend
         )
 
 
@@ -179,16 +111,18 @@ def _seen(spec: LatentSpec, states: np.ndarray, kernel: type[Kernel], points: in
             f"{kernel.__name__} can be differentiated only once; use SquaredExponential or Matern52."
         )
     inputs = np.asarray(spec.inputs(on_device(states)))  # (count, n, k)
-    locations = np.stack([inducing_points(x, points) for x in inputs])
+    locations, centre = np.stack([inducing_points(x, points) for x in inputs]), inputs.mean(axis=1)
+    degree = 2 if spec.differentiated else 1
     # A potential that does nothing across a subspace leaves the motion in it. Fields given by their components seldom
     # do nothing (q' = p), and their draws were worse for axes.
     found = principal_axes(inputs) if spec.differentiated else None
     if found is None:
         spread = inputs.std(axis=1)
         unit = np.where(_constant(inputs), 1.0, spread)
-        return _Seen(locations, unit, None, np.zeros(unit.shape, bool))
+        return _Seen(locations, unit, None, np.zeros(unit.shape, bool), centre, degree)
     axes, across = found
-    return _Seen(np.einsum("cij,cmj->cmi", axes, locations), np.ones(across.shape), axes, across)
+    locations, centre = np.einsum("cij,cmj->cmi", axes, locations), np.einsum("cij,cj->ci", axes, centre)
+    return _Seen(locations, np.ones(across.shape), axes, across, centre, degree)
 
 
 def _constant(inputs: np.ndarray) -> np.ndarray:
@@ -252,6 +186,25 @@ def _most_uncertain(candidates: np.ndarray, known: np.ndarray, count: int) -> np
         if index >= len(known):
             chosen.append(pivot - len(known))
     return candidates[chosen]
+
+
+def _amplitudes(block: np.ndarray, group: LatentGroup, derivatives: np.ndarray) -> np.ndarray:
+    """(count, unknowns): σ_f for the values of each latent, and a share of that for the coefficients of its trend."""
+    process, trend = np.split(block, [group.points], axis=3)
+    amplitudes = [np.repeat(_amplitude(process, derivatives)[:, None], process.shape[3], axis=1)]
+    if group.trend is not None:
+        of_trend = TREND[group.trend.degree] * _amplitude(trend, derivatives)
+        amplitudes.append(np.repeat(of_trend[:, None], trend.shape[3], axis=1))
+    return np.concatenate(amplitudes, axis=1)
+
+
+def _of_size(group: LatentGroup, amplitudes: np.ndarray) -> LatentGroup:
+    """With these amplitudes."""
+    logarithms = 2 * np.log(amplitudes)
+    group = eqx.tree_at(lambda g: g.kernel.log_variance, group, on_device(logarithms[:, 0]))
+    if group.trend is None:
+        return group
+    return eqx.tree_at(lambda g: g.trend.log_variances, group, on_device(logarithms[:, [-1, -1]]))
 
 
 def _amplitude(block: np.ndarray, derivatives: np.ndarray) -> np.ndarray:

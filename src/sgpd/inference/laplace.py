@@ -26,7 +26,7 @@ from sgpd.gp.features import Spread
 from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.diagnosis import Diagnosis, diagnose
 from sgpd.inference.evidence import TIGHT, Hyper, Judged, Tuned, judge, tune
-from sgpd.inference.initial import gaussians, noise_std
+from sgpd.inference.initial import gaussians
 from sgpd.inference.joint import Joint, Stored, Stream
 from sgpd.inference.linear import Recording, Shooting
 from sgpd.inference.posterior import FieldPosterior, sample_features
@@ -34,6 +34,7 @@ from sgpd.inference.problem import pinned_starts, smoothed_rows
 from sgpd.inference.residuals import rows_a_look
 from sgpd.inference.sampling import Fresh, extra_costs, randomise_then_optimise, resampled, weights_of, worth_of
 from sgpd.inference.shooting import descend
+from sgpd.inference.smoothing import noise_std
 from sgpd.integrators import Integrator
 from sgpd.outcome import NumericalFailure, Outcome
 
@@ -42,7 +43,7 @@ LONGEST = 500  # rows of one rollout; a longer recording is cut
 TUNING, DRAWING = 6, 6  # how much longer it takes to tune kernels and noise, and to draw, than to fit once
 POOL = 4  # draws of the Gaussian, by which it is judged, for each that would be stored
 LINEAR = 0.8  # of its draws: if they are worth so many of the posterior, the Gaussian is taken for it
-ENOUGH = 0.25  # of the draws that would be stored: if its draws are worth fewer, they are no use
+ENOUGH = 1.0  # of the draws that would be stored: if its draws are worth fewer, they are no use
 
 Progress = Callable[[int, int], None]
 

@@ -18,6 +18,7 @@ from sgpd.gp import (
     FramedGaussian,
     Kernel,
     Path,
+    Trend,
     ValueGaussian,
     WhitenedGaussian,
     bump_path,
@@ -30,8 +31,8 @@ from sgpd.gp import (
 from sgpd.gp.features import Spread
 from sgpd.structures import Axes, Structure
 
-# One array a group of latents.
-Whitened = tuple[Float[Array, "count m"], ...]
+# One array a group of latents: for each, values at its m inducing points and b coefficients of its trend.
+Whitened = tuple[Float[Array, "_ _"], ...]
 
 
 class LatentGroup(eqx.Module):
@@ -47,10 +48,49 @@ class LatentGroup(eqx.Module):
     jitter: float = eqx.field(static=True, default=JITTER)  # relative to the kernel's variance
     known_whitening: Float[Array, "count m m"] | None = None
     axes: Axes | None = None  # along which there are lengthscales; None: the inputs as they are
+    trend: Trend | None = None  # of each latent, beside its process
 
     def along_axes(self, inputs: Float[Array, "count n k"]) -> Float[Array, "count n k"]:
         """What the latents see, as their kernels see it."""
         return inputs if self.axes is None else jnp.einsum("cij,cnj->cni", self.axes, inputs)
+
+    @property
+    def points(self) -> int:
+        """How many inducing points a latent has; its other unknowns are coefficients of its trend."""
+        return self.scaled_locations.shape[1]
+
+    @property
+    def unknowns(self) -> tuple[int, int]:
+        """How many latents there are, and how many unknowns each has."""
+        return self.scale.shape[0], self.points + (0 if self.trend is None else self.trend.size)
+
+    @property
+    def logarithms(self) -> list[Array]:
+        """What the evidence may change: lengthscales, variance, variances of the trend."""
+        own = [self.kernel.log_lengthscale, self.kernel.log_variance]
+        return own if self.trend is None else [*own, self.trend.log_variances]
+
+    def paths(self, whitened: Float[Array, "count unknowns"], features: "tuple[Array, Array] | None" = None) -> Path:
+        """The latents through given whitened values, stacked; without frequencies and weights of features, means."""
+        values, coefficients = whitened[:, : self.points], whitened[:, self.points :]
+        if features is None:
+            paths = jax.vmap(mean_path)(self.kernel, self.inducing, values, self.whitening)
+        else:
+            given = (self.kernel, self.inducing, values, *features, self.whitening)
+            paths = jax.vmap(draw_path, in_axes=(0, 0, 0, None, 0, 0))(*given)
+        return self.trended(paths, coefficients)
+
+    def trended(self, paths: Path, coefficients: Float[Array, "count b"]) -> Path:
+        """With whitened coefficients of the trend, if there is one."""
+        if self.trend is None:
+            return paths
+        one = lambda path, trend, u: replace(path, trend=trend.polynomial(path.kernel, u))
+        return jax.vmap(one)(paths, self.trend, coefficients)
+
+    @property
+    def zeros(self) -> Path:
+        """Latents that are 0 everywhere."""
+        return jax.vmap(bump_path)(self.kernel, self.inducing[:, :0], jnp.zeros((self.scale.shape[0], 0)))
 
     @property
     def whitening(self) -> Float[Array, "count m m"]:
@@ -120,43 +160,45 @@ class FieldPosterior(eqx.Module):
 
     def paths(self, whitened: Whitened, features: Features | None = None) -> list[Path]:
         """The latents through given whitened inducing values, one stack a group."""
-        if features is None:
-            return [
-                jax.vmap(mean_path)(g.kernel, g.inducing, u, g.whitening)
-                for g, u in zip(self.groups, whitened, strict=True)
-            ]
-        parts = zip(self.groups, whitened, features.frequencies, features.weights, strict=True)
-        return [
-            jax.vmap(draw_path, in_axes=(0, 0, 0, None, 0, 0))(g.kernel, g.inducing, u, w, b, g.whitening)
-            for g, u, w, b in parts
-        ]
+        random = [None] * len(self.groups) if features is None else zip(*features, strict=True)
+        return [g.paths(u, own) for g, u, own in zip(self.groups, whitened, random, strict=True)]
 
     @eqx.filter_jit
     def design(self, states: Float[Array, "n d"]) -> Float[Array, "n d p"]:
         """∂f(xₙ)/∂u: the field is linear in its whitened inducing values."""
-        blocks = [self._by_bumps(index, states) for index in range(len(self.groups))]
-        # v = L⁻ᵀ u, once for all states: a derivative by u itself would carry L⁻¹ through each of them
-        by_u = [jnp.einsum("nmdc,cim->ndci", b, g.whitening) for b, g in zip(blocks, self.groups, strict=True)]
-        return jnp.concatenate([block.reshape(*block.shape[:2], -1) for block in by_u], axis=2)
+        blocks = []
+        for index, g in enumerate(self.groups):
+            # v = L⁻ᵀ u, once for all states: a derivative by u itself would carry L⁻¹ through each of them
+            by_u = jnp.einsum("nmdc,cim->ndci", self._by_bumps(index, states), g.whitening)
+            by_trend = [] if g.trend is None else [self._by_trend(index, states)]
+            blocks.append(jnp.concatenate([by_u, *by_trend], axis=3).reshape(*states.shape, -1))
+        return jnp.concatenate(blocks, axis=2)
+
+    def _alone(self, index: int, paths: Path) -> Field:
+        """The field where the latents of all other groups are 0."""
+        return self._assembled([paths if index == other else g.zeros for other, g in enumerate(self.groups)])
 
     def _by_bumps(self, index: int, states: Float[Array, "n d"]) -> Float[Array, "n m d count"]:
         """∂f(xₙ)/∂v of one group: what the field is where one latent is one bump k(x, ξⱼ), and all others are zero."""
+        group = self.groups[index]
 
         def at(x: State, bump: Float[Array, "count k"]) -> Float[Array, "d count"]:
-            def field(heights: Float[Array, " count"]) -> State:
-                zero = lambda g: (g.kernel, g.inducing[:, :0], jnp.zeros((g.scale.shape[0], 0)))
-                paths = [jax.vmap(bump_path)(*zero(g)) for g in self.groups]
-                paths[index] = jax.vmap(bump_path)(self.groups[index].kernel, bump[:, None], heights[:, None])
-                return self._assembled(paths)(x)
-
-            return jax.jacfwd(field)(jnp.zeros(bump.shape[0]))
+            paths = lambda heights: jax.vmap(bump_path)(group.kernel, bump[:, None], heights[:, None])
+            return jax.jacfwd(lambda heights: self._alone(index, paths(heights))(x))(jnp.zeros(bump.shape[0]))
 
         at_all_bumps = jax.vmap(at, in_axes=(None, 1))
-        return jax.vmap(at_all_bumps, in_axes=(0, None))(states, self.groups[index].inducing)
+        return jax.vmap(at_all_bumps, in_axes=(0, None))(states, group.inducing)
+
+    def _by_trend(self, index: int, states: Float[Array, "n d"]) -> Float[Array, "n d count b"]:
+        """∂f(xₙ)/∂u of one group, where u are the whitened coefficients of its trend."""
+        group = self.groups[index]
+        none = jnp.zeros((group.unknowns[0], group.unknowns[1] - group.points))
+        by_coefficients = jax.jacfwd(lambda u, x: self._alone(index, group.trended(group.zeros, u))(x))
+        return jax.vmap(by_coefficients, in_axes=(None, 0))(none, states)
 
     def unravel(self, flat: Float[Array, " p"]) -> Whitened:
         """All whitened values in one vector, taken apart by group."""
-        shapes = [g.scaled_locations.shape[:2] for g in self.groups]
+        shapes = [g.unknowns for g in self.groups]
         ends = np.cumsum([count * m for count, m in shapes])
         return tuple(part.reshape(shape) for part, shape in zip(jnp.split(flat, ends[:-1]), shapes, strict=True))
 

@@ -15,10 +15,10 @@ from sgpd.data import Trajectories, Windows, windows
 from sgpd.gp import FramedGaussian, Kernel, SquaredExponential
 from sgpd.gp.features import Spread
 from sgpd.inference.bound import Observations, Parameters, Starts
-from sgpd.inference.initial import noise_std, smooth_run
 from sgpd.inference.linear import REACH, Recording
 from sgpd.inference.posterior import FieldPosterior
 from sgpd.inference.shooting import shoot
+from sgpd.inference.smoothing import noise_std, smooth_run
 from sgpd.integrators import Integrator
 
 BATCH = 32

@@ -10,7 +10,7 @@ from safetensors.numpy import save as to_bytes
 
 from sgpd.arrays import on_device
 from sgpd.checks import Check
-from sgpd.gp import Matern32, Matern52, SquaredExponential, WhitenedGaussian
+from sgpd.gp import Matern32, Matern52, SquaredExponential, Trend, WhitenedGaussian
 from sgpd.inference.joint import Joint, Stored, Unknowns
 from sgpd.inference.model import Model
 from sgpd.inference.pieces import Pieces
@@ -31,8 +31,8 @@ from sgpd.structures import get as get_structure
 from sgpd.structures import names as structure_names
 from sgpd.writing import write_whole
 
-FORMAT = "sgpd.model/5"
-READ = ("sgpd.model/4", FORMAT)  # before 5 there were no axes
+FORMAT = "sgpd.model/6"
+READ = ("sgpd.model/4", "sgpd.model/5", FORMAT)  # before 5 there were no axes, before 6 no trends
 _KERNELS = {kernel.__name__: kernel for kernel in (SquaredExponential, Matern32, Matern52)}
 
 _JOINT_ARRAYS = ("mean", "root", "starts", "gain", "start_root")
@@ -76,6 +76,7 @@ def _header(model: Model) -> dict:
         "integrator": _method_options(model.integrator),
         "kernels": [type(group.kernel).__name__ for group in model.posterior.groups],
         "jitters": [group.jitter for group in model.posterior.groups],
+        "trends": [None if group.trend is None else group.trend.degree for group in model.posterior.groups],
         "dimension": model.dimension,
         "step": model.step,
         "names": model.names,
@@ -104,6 +105,9 @@ def _arrays(model: Model) -> dict[str, np.ndarray]:
         }
         if group.axes is not None:
             arrays[f"latents.{index}.axes"] = group.axes
+        if group.trend is not None:
+            arrays[f"latents.{index}.trend_centre"] = group.trend.centre
+            arrays[f"latents.{index}.trend_log_variances"] = group.trend.log_variances
     arrays |= {f"joint.{name}": getattr(model.joint, name) for name in _JOINT_ARRAYS}
     if model.joint.stored is not None:
         stored = model.joint.stored
@@ -115,11 +119,15 @@ def _arrays(model: Model) -> dict[str, np.ndarray]:
 
 def _model(header: dict, arrays: dict[str, np.ndarray]) -> Model:
     groups, values = [], []
-    for index, (kernel_name, jitter) in enumerate(zip(header["kernels"], header["jitters"], strict=True)):
+    degrees = header.get("trends", [None] * len(header["kernels"]))
+    for index, (kernel_name, jitter, degree) in enumerate(
+        zip(header["kernels"], header["jitters"], degrees, strict=True)
+    ):
         part = lambda name: on_device(arrays[f"latents.{index}.{name}"])  # noqa: B023
         kernel = _KERNELS[kernel_name].from_logs(part("log_lengthscale"), part("log_variance"))
         axes = part("axes") if f"latents.{index}.axes" in arrays else None
-        groups.append(LatentGroup(kernel, part("scaled_locations"), part("scale"), jitter, axes=axes))
+        trend = None if degree is None else Trend(part("trend_centre"), part("trend_log_variances"), degree)
+        groups.append(LatentGroup(kernel, part("scaled_locations"), part("scale"), jitter, axes=axes, trend=trend))
         values.append(WhitenedGaussian(part("mean"), part("raw_root")))
     structure = get_structure(header["structure"].pop("name"), **header["structure"])
     mean, root, starts, gain, start_root = (on_device(arrays[f"joint.{name}"]) for name in _JOINT_ARRAYS)

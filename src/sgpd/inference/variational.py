@@ -47,6 +47,7 @@ def _rates(parameters: Parameters, settings: Variational) -> Parameters:
     constants = lambda p: (
         [g.scale for g in p.field.groups]
         + [g.axes for g in p.field.groups if g.axes is not None]
+        + [g.trend.centre for g in p.field.groups if g.trend is not None]
         + [leaf for q in p.field.values if isinstance(q, FramedGaussian) for leaf in (q.center, q.frame)]
         + [p.starts.anchor, p.starts.scale, p.starts.free, p.starts.prior_mean, p.starts.prior_std]
         + ([] if settings.noise is None else [p.log_noise])

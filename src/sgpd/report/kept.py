@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from sgpd.arrays import Scalar, State
 from sgpd.data import Run
 from sgpd.fields import Field
-from sgpd.inference.initial import smooth_run
+from sgpd.inference.smoothing import smooth_run
 from sgpd.report.material import Material
 from sgpd.report.wording import share
 

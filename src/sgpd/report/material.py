@@ -12,7 +12,7 @@ from sgpd.data import Run, Trajectories
 from sgpd.fields import Field
 from sgpd.inference import Forecast, HeldOut, Model
 from sgpd.inference.forecast import as_far_as_possible
-from sgpd.inference.initial import smooth_run
+from sgpd.inference.smoothing import smooth_run
 from sgpd.outcome import NumericalFailure, SgpdWarning
 from sgpd.report.about import About
 from sgpd.report.marks import labelled

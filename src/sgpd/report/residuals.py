@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sgpd.inference.initial import noise_std
+from sgpd.inference.smoothing import noise_std
 from sgpd.report.content import Box, Figure, Reading, Section, Table
 from sgpd.report.marks import BLUE, CYCLE, SYMBOLS, Band, Dots, Line, Mark, Panel, Plot, Rule, thinned
 from sgpd.report.material import Fitted, Material
