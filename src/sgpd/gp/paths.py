@@ -2,7 +2,7 @@
 
     f(x) = Σᵢ wᵢ φᵢ(x) + Σⱼ vⱼ k(x, ξⱼ)    with    v = k(ξ, ξ)⁻¹ (z - Φ w)
 
-The first sum is a prior draw in random features; the second pulls it through the drawn inducing values z. A polynomial
+The first sum is a prior draw in random features; the second pulls it through the drawn inducing values z. A parabola
 may be added (`trends.py`). A path is an object to call: the same function however often it is called, differentiable in
 x and in every parameter.
 """
@@ -20,7 +20,7 @@ from sgpd.arrays import KEPT, Scalar
 from sgpd.gp.inducing import whitening
 from sgpd.gp.kernels import Kernel, Point
 from sgpd.gp.sums import Terms, below_diagonal, derivatives
-from sgpd.gp.trends import Polynomial
+from sgpd.gp.trends import Parabola
 from sgpd.gp.trig import sincos
 
 
@@ -33,7 +33,7 @@ class Path(eqx.Module):
     cosine_weights: Float[Array, " s"]  # for variance 1
     sine_weights: Float[Array, " s"]
     update: Float[Array, " m"]  # v
-    trend: Polynomial | None = None
+    trend: Parabola | None = None
 
     def __call__(self, x: Point) -> Scalar:
         (waves, bumps), x = self._parts(), 1.0 * x  # a rule under jit and vmap refuses NumPy arrays

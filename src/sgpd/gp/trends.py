@@ -1,8 +1,8 @@
-"""A polynomial beside a Gaussian process: what is simplest in a function, so that the process is left with the rest.
+"""A parabola beside a Gaussian process: what is simplest in a potential, so that the process is left with the rest.
 
-A stationary process can be nearly a parabola only if its lengthscales are very long, and then it expects its slope to
-be far larger than its bend. With a polynomial of its own, whose coefficients are Gaussian too, a function that is one
-needs nothing of the process.
+A stationary process can be nearly a parabola only if its lengthscales are very long, and then it expects slopes that
+are far larger than bends. With coefficients of their own, Gaussian too, a kinetic energy p²/2m or the bottom of a
+potential well needs nothing of the process.
 """
 
 from typing import NamedTuple
@@ -16,53 +16,47 @@ from sgpd.arrays import Scalar
 from sgpd.gp.kernels import Kernel, Point
 
 
-class Polynomial(NamedTuple):
-    """a + b·y + y·Cy/2 with y = x - centre."""
+class Parabola(NamedTuple):
+    """b·y + y·Cy/2 with y = x - centre. A constant would change no gradient."""
 
     centre: Point
-    constant: Scalar
-    linear: Point
-    quadratic: Float[Array, "k k"]  # symmetric
+    slope: Point  # b
+    bend: Float[Array, "k k"]  # C, symmetric
 
     def __call__(self, x: Point) -> Scalar:
         y = x - self.centre
-        return self.constant + (self.linear + self.quadratic @ y / 2) @ y
+        return (self.slope + self.bend @ y / 2) @ y
 
     def gradient(self, x: Point) -> Point:
         """b + Cy."""
-        return self.linear + self.quadratic @ (x - self.centre)
+        return self.slope + self.bend @ (x - self.centre)
 
 
 class Trend(eqx.Module):
-    """Independent Gaussian coefficients of the polynomials of one degree, in units of a kernel's lengthscales.
+    """The prior of a parabola: independent Gaussian coefficients of yᵢ and yᵢyⱼ, in units of a kernel's lengthscales.
 
-    Degree 1: a constant and lines. Degree 2: lines and parabolas, for functions of which only the gradient matters.
-    Where a lengthscale is so long that the process does not vary, the polynomial does not either.
+    With y in these units the covariance of two values is σ₁² y·y' + σ₂² (y·y')². Where a lengthscale is so long that
+    the process does not vary, the parabola does not either.
     """
 
     centre: Float[Array, "*latents k"]
-    log_variances: Float[Array, "*latents 2"]  # of the terms of lower and of higher degree
-    degree: int = eqx.field(static=True)
+    log_variances: Float[Array, "*latents 2"]  # of slopes, of bends
 
     @property
     def size(self) -> int:
         """How many coefficients."""
         k = self.centre.shape[-1]
-        return 1 + k if self.degree == 1 else k + k * (k + 1) // 2
+        return k + k * (k + 1) // 2
 
     def spreads(self, kernel: Kernel) -> Float[Array, " b"]:
         """The standard deviations of the coefficients."""
-        lower, higher = jnp.exp(self.log_variances / 2)
-        lines = jnp.exp(-kernel.log_lengthscale)
-        if self.degree == 1:
-            return jnp.concatenate([lower[None], higher * lines])
-        i, j = np.tril_indices(len(lines))
-        return jnp.concatenate([lower * lines, higher * lines[i] * lines[j]])
+        (slopes, bends), unit = jnp.exp(self.log_variances / 2), jnp.exp(-kernel.log_lengthscale)
+        i, j = np.tril_indices(len(unit))
+        # Twice the variance off the diagonal: then the covariance is (y·y')², whatever the directions of the axes.
+        return jnp.concatenate([slopes * unit, bends * np.where(i == j, 1.0, 2**0.5) * unit[i] * unit[j]])
 
-    def polynomial(self, kernel: Kernel, whitened: Float[Array, " b"]) -> Polynomial:
+    def parabola(self, kernel: Kernel, whitened: Float[Array, " b"]) -> Parabola:
         """The one whose coefficients are so many standard deviations from 0."""
         k, coefficients = len(self.centre), self.spreads(kernel) * whitened
-        if self.degree == 1:
-            return Polynomial(self.centre, coefficients[0], coefficients[1:], jnp.zeros((k, k)))
         lower = jnp.zeros((k, k)).at[np.tril_indices(k)].set(coefficients[k:])
-        return Polynomial(self.centre, jnp.zeros(()), coefficients[:k], lower + lower.T)
+        return Parabola(self.centre, coefficients[:k], lower + lower.T)

@@ -21,9 +21,6 @@ from sgpd.structures import LatentSpec, Structure
 
 LENGTHSCALES = (0.75, 1.0, 1.5, 2.0, 3.0)  # to choose from, in standard deviations of what a latent sees
 AMPLITUDE = 2.0  # of the prior field, in root mean squares of the data's derivatives
-# Of that, the share of trends of degree 1 and 2. A potential begins as a parabola as much as anything: with less, the
-# evidence of two bodies ended 15 nats lower, in another optimum. Lines lead rollouts that leave the data far astray.
-TREND = {1: 0.3, 2: 1.0}
 MARGIN = 0.15  # of the data's range, by which inducing points reach beyond it on either side
 PER_DIMENSION = 8  # inducing points in more than two dimensions
 REGARD = 1.5  # lengthscale, in standard deviations, by which inducing points are placed in more than two dimensions
@@ -85,8 +82,7 @@ class _Seen(NamedTuple):
     unit: np.ndarray  # (count, k), of lengthscales
     axes: np.ndarray | None
     across: np.ndarray  # (count, k), whether an axis leads out of the subspace of the recording
-    centre: np.ndarray  # (count, k), along the axes
-    degree: int  # of the trend: such that the field of most structures is linear
+    centre: np.ndarray | None  # (count, k), along the axes, of a trend; None: no trend
 
     @property
     def factors(self) -> tuple[float, ...]:
@@ -98,7 +94,9 @@ class _Seen(NamedTuple):
         lengthscale = along * self.unit * np.where(self.across, factor, 1.0)
         scale = on_device(lengthscale)[:, None, :]
         axes = None if self.axes is None else on_device(self.axes)
-        trend = Trend(on_device(self.centre), on_device(np.zeros((len(self.centre), 2))), self.degree)
+        trend = None
+        if self.centre is not None:
+            trend = Trend(on_device(self.centre), on_device(np.zeros((len(self.centre), 2))))
         return LatentGroup(
             jax.vmap(kernel)(on_device(lengthscale)), on_device(self.locations) / scale, scale, axes=axes, trend=trend
         )
@@ -111,18 +109,20 @@ def _seen(spec: LatentSpec, states: np.ndarray, kernel: type[Kernel], points: in
             f"{kernel.__name__} can be differentiated only once; use SquaredExponential or Matern52."
         )
     inputs = np.asarray(spec.inputs(on_device(states)))  # (count, n, k)
-    locations, centre = np.stack([inducing_points(x, points) for x in inputs]), inputs.mean(axis=1)
-    degree = 2 if spec.differentiated else 1
-    # A potential that does nothing across a subspace leaves the motion in it. Fields given by their components seldom
-    # do nothing (q' = p), and their draws were worse for axes.
-    found = principal_axes(inputs) if spec.differentiated else None
+    locations, unit = np.stack([inducing_points(x, points) for x in inputs]), inputs.std(axis=1)
+    unit = np.where(_constant(inputs), 1.0, unit)
+    along = np.zeros(unit.shape, bool)
+    if not spec.differentiated:
+        # Fields given by components have no trend: draws that leave the data along lines run away. Nor have they axes:
+        # a potential that does nothing across a subspace leaves the motion in it, but components seldom do nothing
+        # (q' = p), and their draws were worse for it.
+        return _Seen(locations, unit, None, along, None)
+    centre, found = inputs.mean(axis=1), principal_axes(inputs)
     if found is None:
-        spread = inputs.std(axis=1)
-        unit = np.where(_constant(inputs), 1.0, spread)
-        return _Seen(locations, unit, None, np.zeros(unit.shape, bool), centre, degree)
+        return _Seen(locations, unit, None, along, centre)
     axes, across = found
     locations, centre = np.einsum("cij,cmj->cmi", axes, locations), np.einsum("cij,cj->ci", axes, centre)
-    return _Seen(locations, np.ones(across.shape), axes, across, centre, degree)
+    return _Seen(locations, np.ones(across.shape), axes, across, centre)
 
 
 def _constant(inputs: np.ndarray) -> np.ndarray:
@@ -189,13 +189,13 @@ def _most_uncertain(candidates: np.ndarray, known: np.ndarray, count: int) -> np
 
 
 def _amplitudes(block: np.ndarray, group: LatentGroup, derivatives: np.ndarray) -> np.ndarray:
-    """(count, unknowns): σ_f for the values of each latent, and a share of that for the coefficients of its trend."""
-    process, trend = np.split(block, [group.points], axis=3)
-    amplitudes = [np.repeat(_amplitude(process, derivatives)[:, None], process.shape[3], axis=1)]
-    if group.trend is not None:
-        of_trend = TREND[group.trend.degree] * _amplitude(trend, derivatives)
-        amplitudes.append(np.repeat(of_trend[:, None], trend.shape[3], axis=1))
-    return np.concatenate(amplitudes, axis=1)
+    """(count, unknowns): σ_f for the values of each latent, and as much for the coefficients of its trend, if any.
+
+    A trend that starts smaller than the process may stay so: the evidence of two bodies then ended 15 nats lower.
+    """
+    parts = np.split(block, [group.points], axis=3)
+    repeated = lambda part: np.repeat(_amplitude(part, derivatives)[:, None], part.shape[3], axis=1)
+    return np.concatenate([repeated(part) for part in parts if part.size], axis=1)
 
 
 def _of_size(group: LatentGroup, amplitudes: np.ndarray) -> LatentGroup:

@@ -65,7 +65,7 @@ class LatentGroup(eqx.Module):
         return self.scale.shape[0], self.points + (0 if self.trend is None else self.trend.size)
 
     @property
-    def logarithms(self) -> list[Array]:
+    def logarithms(self) -> list:
         """What the evidence may change: lengthscales, variance, variances of the trend."""
         own = [self.kernel.log_lengthscale, self.kernel.log_variance]
         return own if self.trend is None else [*own, self.trend.log_variances]
@@ -84,7 +84,7 @@ class LatentGroup(eqx.Module):
         """With whitened coefficients of the trend, if there is one."""
         if self.trend is None:
             return paths
-        one = lambda path, trend, u: replace(path, trend=trend.polynomial(path.kernel, u))
+        one = lambda path, trend, u: replace(path, trend=trend.parabola(path.kernel, u))
         return jax.vmap(one)(paths, self.trend, coefficients)
 
     @property

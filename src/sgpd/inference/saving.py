@@ -76,7 +76,6 @@ def _header(model: Model) -> dict:
         "integrator": _method_options(model.integrator),
         "kernels": [type(group.kernel).__name__ for group in model.posterior.groups],
         "jitters": [group.jitter for group in model.posterior.groups],
-        "trends": [None if group.trend is None else group.trend.degree for group in model.posterior.groups],
         "dimension": model.dimension,
         "step": model.step,
         "names": model.names,
@@ -119,14 +118,12 @@ def _arrays(model: Model) -> dict[str, np.ndarray]:
 
 def _model(header: dict, arrays: dict[str, np.ndarray]) -> Model:
     groups, values = [], []
-    degrees = header.get("trends", [None] * len(header["kernels"]))
-    for index, (kernel_name, jitter, degree) in enumerate(
-        zip(header["kernels"], header["jitters"], degrees, strict=True)
-    ):
+    for index, (kernel_name, jitter) in enumerate(zip(header["kernels"], header["jitters"], strict=True)):
         part = lambda name: on_device(arrays[f"latents.{index}.{name}"])  # noqa: B023
         kernel = _KERNELS[kernel_name].from_logs(part("log_lengthscale"), part("log_variance"))
-        axes = part("axes") if f"latents.{index}.axes" in arrays else None
-        trend = None if degree is None else Trend(part("trend_centre"), part("trend_log_variances"), degree)
+        has = lambda name: f"latents.{index}.{name}" in arrays  # noqa: B023
+        axes = part("axes") if has("axes") else None
+        trend = Trend(part("trend_centre"), part("trend_log_variances")) if has("trend_centre") else None
         groups.append(LatentGroup(kernel, part("scaled_locations"), part("scale"), jitter, axes=axes, trend=trend))
         values.append(WhitenedGaussian(part("mean"), part("raw_root")))
     structure = get_structure(header["structure"].pop("name"), **header["structure"])
