@@ -1,6 +1,7 @@
 """Drawn fields of the non-separable system, in sgpd and, with the same numbers, in PyTorch."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from torch import Tensor
 
 import sgpd
 from sgpd.fields import Field
+from sgpd.gp import WhitenedGaussian
 from sgpd.inference import FieldPosterior
 from sgpd.inference.batches import in_batches
 from sgpd.inference.forecast import AT_ONCE as AT_ONCE  # paths that a forecast rolls out side by side
@@ -63,6 +65,7 @@ def _weights_of(field) -> tuple:
 def drawn_fields(count: int) -> Drawn:
     """Fields from sgpd's first guess of the non-separable system, each with its own start near the recorded one."""
     posterior, x0 = _guess("non-separable", Hamiltonian())
+    posterior = _processes_alone(posterior)  # what PyTorch is given, too
     fields = _draws(posterior, count)
     base = jax.tree.map(lambda leaf: leaf[0], fields)
     starts = x0 + 0.02 * np.random.default_rng(0).normal(size=(count, len(x0)))
@@ -92,6 +95,17 @@ class Pendulums(NamedTuple):
 
 
 @cache
+def _processes_alone(posterior: FieldPosterior) -> FieldPosterior:
+    """Without trends, whose cost is nothing beside that of features."""
+    groups = tuple(replace(g, trend=None) for g in posterior.groups)
+    kept = [(q.plain(), g.points) for q, g in zip(posterior.whitened, groups, strict=True)]
+    return replace(
+        posterior,
+        groups=groups,
+        values=tuple(WhitenedGaussian(q.mean[:, :m], q.raw_root[:, :m, :m]) for q, m in kept),
+    )
+
+
 def _guess(name: str, structure: Structure) -> tuple[FieldPosterior, np.ndarray]:
     system = sgpd.systems.get(name)
     _, truth = solve_exactly(system, "exact")

@@ -25,6 +25,8 @@ def test_coefficients_are_so_wide_that_values_have_the_covariance_of_lines_and_p
     design = jax.vmap(jax.grad(value), in_axes=(None, 0))(jnp.zeros(TREND.size), jnp.asarray(points))  # linear in u
     expected = [[covariance(x, y) for y in points] for x in points]
     np.testing.assert_allclose(design @ design.T, expected, rtol=1e-12)
+    variances = [TREND.variance(KERNEL, jnp.asarray(x)) for x in points]
+    np.testing.assert_allclose(variances, np.diag(expected), rtol=1e-12)
     assert (jax.vmap(value, in_axes=(None, 0))(jnp.zeros(TREND.size), jnp.asarray(points)) == 0).all()
 
 

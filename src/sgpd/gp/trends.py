@@ -55,6 +55,12 @@ class Trend(eqx.Module):
         # Twice the variance off the diagonal: then the covariance is (y·y')², whatever the directions of the axes.
         return jnp.concatenate([slopes * unit, bends * np.where(i == j, 1.0, 2**0.5) * unit[i] * unit[j]])
 
+    def variance(self, kernel: Kernel, x: Point) -> Scalar:
+        """Of the value at x."""
+        slopes, bends = jnp.exp(self.log_variances)
+        square = jnp.sum(((x - self.centre) / kernel.lengthscale) ** 2)
+        return slopes * square + bends * square**2
+
     def parabola(self, kernel: Kernel, whitened: Float[Array, " b"]) -> Parabola:
         """The one whose coefficients are so many standard deviations from 0."""
         k, coefficients = len(self.centre), self.spreads(kernel) * whitened

@@ -228,12 +228,13 @@ def _inducing(posterior: FieldPosterior, rows: np.ndarray) -> Check:
 
 @jax.jit
 def _left_open(group, inputs: Float[Array, "count n k"]) -> Float[Array, "count n"]:
-    """1 - k(x, ξ) k(ξ, ξ)⁻¹ k(ξ, x) / σ²."""
+    """(σ² - k(x, ξ) k(ξ, ξ)⁻¹ k(ξ, x)) / (σ² + the usual variance of the trend), which leaves nothing open."""
 
-    def one(kernel, inducing, x):
+    def one(kernel, inducing, trend, x):
         nugget = group.jitter * kernel.variance * jnp.eye(inducing.shape[0])
         across = kernel.matrix(inducing, x)
         solved = jnp.linalg.solve(kernel.matrix(inducing, inducing) + nugget, across)
-        return 1 - (across * solved).sum(axis=0) / kernel.variance
+        of_trend = 0.0 if trend is None else jax.vmap(lambda at: trend.variance(kernel, at))(x).mean()
+        return (kernel.variance - (across * solved).sum(axis=0)) / (kernel.variance + of_trend)
 
-    return jax.vmap(one)(group.kernel, group.inducing, inputs)
+    return jax.vmap(one)(group.kernel, group.inducing, group.trend, inputs)

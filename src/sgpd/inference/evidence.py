@@ -27,9 +27,11 @@ STUCK = 0.02  # no move of a logarithm by more than this helps: settled too
 ROUNDS = 24
 TIGHT = 1e-4  # the fall of the cost that ends a fit, as a share
 SETTLED = 0.03  # nats: a round that gains less is the last
-# Standard deviations of the priors of the logarithms. For a polynomial no lengthscale is too long: half of these widths
-# held lengthscales back, and bands were too wide. But axes are estimates: with 5, lengthscales across a subspace grew
-# as if they were exact, and bands were too narrow. (Along the axes, too, because all of them grow together.)
+# Standard deviations of the priors of the logarithms. A trend's variances have that of a variance: with 20 instead of 6
+# evidences of pendulum, non-separable system and rigid body differ by 0.5 nat at most. For a polynomial no lengthscale
+# is too long: half of these widths held lengthscales back, and bands were too wide. But axes are estimates: with 5,
+# lengthscales across a subspace grew as if they were exact, and bands were too narrow. (Along the axes, too, because
+# all of them grow together.)
 WIDTH = {"lengthscale": 5.0, "lengthscale along axes": 3.0, "variance": 6.0, "noise": 2.0}
 
 
@@ -157,7 +159,7 @@ def judge(tuned: Tuned, start: Hyper, original: FieldPosterior, recording: Recor
 
 @eqx.filter_jit
 def rewhitening(hyper: Hyper, seen_by: Hyper, original: FieldPosterior) -> Float[Array, "p p"]:
-    """B: u of some kernels is B u of others, for the same inducing values."""
+    """B: u of some kernels is B u of others, for the same inducing values and coefficients."""
     of_groups = zip(hyper.kernels(original).groups, seen_by.kernels(original).groups, strict=True)
     return block_diag(*(block for old, new in of_groups for block in _rewhitened(old, new)))
 

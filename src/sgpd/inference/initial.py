@@ -1,7 +1,7 @@
 """Where a fit starts, from the data alone: scales, inducing points, and a first guess of the field.
 
 The guess is gradient matching: a smoothing spline through each channel gives states and derivatives, and since every
-structure is linear in its latents, the inducing values that explain the derivatives are a ridge regression away.
+structure is linear in its latents, the values and trends that explain the derivatives are a ridge regression away.
 """
 
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from sgpd.outcome import NumericalFailure, Outcome
 from sgpd.structures import LatentSpec, Structure
 
 LENGTHSCALES = (0.75, 1.0, 1.5, 2.0, 3.0)  # to choose from, in standard deviations of what a latent sees
-AMPLITUDE = 2.0  # of the prior field, in root mean squares of the data's derivatives
+AMPLITUDE = 2.0  # of the field of processes, and of that of trends, in root mean squares of the data's derivatives
 MARGIN = 0.15  # of the data's range, by which inducing points reach beyond it on either side
 PER_DIMENSION = 8  # inducing points in more than two dimensions
 REGARD = 1.5  # lengthscale, in standard deviations, by which inducing points are placed in more than two dimensions
@@ -111,15 +111,15 @@ def _seen(spec: LatentSpec, states: np.ndarray, kernel: type[Kernel], points: in
     inputs = np.asarray(spec.inputs(on_device(states)))  # (count, n, k)
     locations, unit = np.stack([inducing_points(x, points) for x in inputs]), inputs.std(axis=1)
     unit = np.where(_constant(inputs), 1.0, unit)
-    along = np.zeros(unit.shape, bool)
+    nowhere = np.zeros(unit.shape, bool)
+    # Fields given by components have no trend: draws that leave the data along straight lines run away. Nor have they
+    # axes: a potential that does nothing across a subspace leaves the motion in it, but components seldom do nothing
+    # (q' = p), and their draws were worse for axes.
     if not spec.differentiated:
-        # Fields given by components have no trend: draws that leave the data along lines run away. Nor have they axes:
-        # a potential that does nothing across a subspace leaves the motion in it, but components seldom do nothing
-        # (q' = p), and their draws were worse for it.
-        return _Seen(locations, unit, None, along, None)
+        return _Seen(locations, unit, None, nowhere, None)
     centre, found = inputs.mean(axis=1), principal_axes(inputs)
     if found is None:
-        return _Seen(locations, unit, None, along, centre)
+        return _Seen(locations, unit, None, nowhere, centre)
     axes, across = found
     locations, centre = np.einsum("cij,cmj->cmi", axes, locations), np.einsum("cij,cj->ci", axes, centre)
     return _Seen(locations, np.ones(across.shape), axes, across, centre)
@@ -189,7 +189,7 @@ def _most_uncertain(candidates: np.ndarray, known: np.ndarray, count: int) -> np
 
 
 def _amplitudes(block: np.ndarray, group: LatentGroup, derivatives: np.ndarray) -> np.ndarray:
-    """(count, unknowns): σ_f for the values of each latent, and as much for the coefficients of its trend, if any.
+    """(count, unknowns): σ_f for the values of each latent, and what makes its trend, if any, as large.
 
     A trend that starts smaller than the process may stay so: the evidence of two bodies then ended 15 nats lower.
     """
@@ -208,7 +208,7 @@ def _of_size(group: LatentGroup, amplitudes: np.ndarray) -> LatentGroup:
 
 
 def _amplitude(block: np.ndarray, derivatives: np.ndarray) -> np.ndarray:
-    """σ_f of each latent, such that the prior field is `AMPLITUDE` times the size of the derivatives it has to explain.
+    """Of each latent, such that its prior field is `AMPLITUDE` times the size of the derivatives it has to explain.
 
     A latent that moves several coordinates gets what the most demanding of them needs.
     """

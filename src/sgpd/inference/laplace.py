@@ -43,7 +43,6 @@ LONGEST = 500  # rows of one rollout; a longer recording is cut
 TUNING, DRAWING = 6, 6  # how much longer it takes to tune kernels and noise, and to draw, than to fit once
 POOL = 4  # draws of the Gaussian, by which it is judged, for each that would be stored
 LINEAR = 0.8  # of its draws: if they are worth so many of the posterior, the Gaussian is taken for it
-ENOUGH = 1.0  # of the draws that would be stored: if its draws are worth fewer, they are no use
 
 Progress = Callable[[int, int], None]
 
@@ -227,7 +226,7 @@ def _draws(optimum: _Optimum, joint: Joint, features: int, seed: int) -> _Draws:
     worth = worth_of(weights)
     if worth >= LINEAR * len(weights):
         return _Draws("gaussian", worth)
-    if worth >= ENOUGH * settings.stored:
+    if worth >= settings.stored:  # with less, bands held less of the truth than those of randomised draws
         kept = resampled(Stream.CHOSEN.of(seed), weights, settings.stored)
         return _Draws("weighed", worth, Stored.of(drawn.unknowns, kept, seed))
     rng, count = Stream.RANDOMISED.of(seed), settings.stored

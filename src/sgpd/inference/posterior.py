@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Float
 
 from sgpd.arrays import Key, Scalar, State, on_device
@@ -31,7 +32,7 @@ from sgpd.gp import (
 from sgpd.gp.features import Spread
 from sgpd.structures import Axes, Structure
 
-# One array a group of latents: for each, values at its m inducing points and b coefficients of its trend.
+# One array a group, a row a latent: values at inducing points, then coefficients of its trend. Groups differ in size.
 Whitened = tuple[Float[Array, "_ _"], ...]
 
 
@@ -60,9 +61,14 @@ class LatentGroup(eqx.Module):
         return self.scaled_locations.shape[1]
 
     @property
+    def coefficients(self) -> int:
+        """How many coefficients the trend of a latent has."""
+        return 0 if self.trend is None else self.trend.size
+
+    @property
     def unknowns(self) -> tuple[int, int]:
         """How many latents there are, and how many unknowns each has."""
-        return self.scale.shape[0], self.points + (0 if self.trend is None else self.trend.size)
+        return self.scale.shape[0], self.points + self.coefficients
 
     @property
     def logarithms(self) -> list:
@@ -70,7 +76,7 @@ class LatentGroup(eqx.Module):
         own = [self.kernel.log_lengthscale, self.kernel.log_variance]
         return own if self.trend is None else [*own, self.trend.log_variances]
 
-    def paths(self, whitened: Float[Array, "count unknowns"], features: "tuple[Array, Array] | None" = None) -> Path:
+    def paths(self, whitened: Float[Array, "count unknowns"], features: tuple[Array, Array] | None = None) -> Path:
         """The latents through given whitened values, stacked; without frequencies and weights of features, means."""
         values, coefficients = whitened[:, : self.points], whitened[:, self.points :]
         if features is None:
@@ -100,6 +106,14 @@ class LatentGroup(eqx.Module):
         return jax.vmap(partial(whitening, jitter=self.jitter))(self.kernel, self.inducing)
 
     @property
+    def whitening_of_all(self) -> Float[Array, "count unknowns unknowns"]:
+        """What makes u of values and coefficients: L⁻¹, and 1 over the coefficients' standard deviations."""
+        if self.trend is None:
+            return self.whitening
+        spreads = jax.vmap(Trend.spreads)(self.trend, self.kernel)
+        return jax.vmap(block_diag)(self.whitening, jax.vmap(jnp.diag)(1 / spreads))
+
+    @property
     def inducing(self) -> Float[Array, "count m k"]:
         """ξ."""
         return self.scaled_locations * self.scale
@@ -113,7 +127,7 @@ class Features(NamedTuple):
 
 
 class FieldPosterior(eqx.Module):
-    """q(f): independent Gaussians over the whitened inducing values of every latent."""
+    """q(f): independent Gaussians over the whitened values and coefficients of every latent."""
 
     structure: Structure = eqx.field(static=True)
     dimension: int = eqx.field(static=True)
@@ -124,7 +138,7 @@ class FieldPosterior(eqx.Module):
     def whitened(self) -> tuple[WhitenedGaussian | FramedGaussian, ...]:
         """q(u), whatever the coordinates in which it is kept."""
         return tuple(
-            jax.vmap(ValueGaussian.whitened)(q, g.whitening) if isinstance(q, ValueGaussian) else q
+            jax.vmap(ValueGaussian.whitened)(q, g.whitening_of_all) if isinstance(q, ValueGaussian) else q
             for q, g in zip(self.values, self.groups, strict=True)
         )
 
@@ -141,8 +155,8 @@ class FieldPosterior(eqx.Module):
         """KL(q ‖ p) over all latents."""
         return sum((q.kl() for q in self.whitened), start=jnp.array(0.0))
 
-    def draw(self, normals: tuple[Float[Array, "count m"], ...], features: Features) -> Field:
-        """The field that belongs to standard normals for the inducing values and to random features."""
+    def draw(self, normals: Whitened, features: Features) -> Field:
+        """The field that belongs to standard normals for its unknowns and to random features."""
         whitened = tuple(q.value(e) for q, e in zip(self.whitened, normals, strict=True))
         return self.field(whitened, features)
 
@@ -192,7 +206,7 @@ class FieldPosterior(eqx.Module):
     def _by_trend(self, index: int, states: Float[Array, "n d"]) -> Float[Array, "n d count b"]:
         """∂f(xₙ)/∂u of one group, where u are the whitened coefficients of its trend."""
         group = self.groups[index]
-        none = jnp.zeros((group.unknowns[0], group.unknowns[1] - group.points))
+        none = jnp.zeros((group.scale.shape[0], group.coefficients))
         by_coefficients = jax.jacfwd(lambda u, x: self._alone(index, group.trended(group.zeros, u))(x))
         return jax.vmap(by_coefficients, in_axes=(None, 0))(none, states)
 

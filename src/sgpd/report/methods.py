@@ -28,6 +28,8 @@ def methods_text(material: Material) -> str:
     how = _DRAWS.get(model.facts.get("draws", ""), "")
     draws = f", replaced by {model.facts['stored_draws']} draws {how}" if how else ""
     runs = f"{data.rows} rows in {len(data)} run{'' if len(data) == 1 else 's'}"
+    if any(group.trend is not None for group in model.posterior.groups):
+        learned += " (beside each process a parabola with Gaussian coefficients)"
     keeps = f", which keeps the {' and the '.join(sorted(model.preserves))}" if model.preserves else ""
     sentences = [
         f"The dynamics of ({', '.join(model.names)}) were learned with sgpd{version and f' {version}'} from {runs} "
