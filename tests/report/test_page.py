@@ -88,6 +88,8 @@ def test_the_page_of_every_structure_is_whole(case):
     assert len(outline.ids) == len(set(outline.ids))
     assert all(len(alt) > 20 and "nan" not in alt for alt in outline.alts)
     assert len(page.encode()) < LIMIT
+    potentials = getattr(case.model.mean(), "energy", None) is not None
+    assert ("beside each process a parabola" in page) == potentials
     plots = plots_of(page)
     assert len(outline.alts) == len(plots) >= 4
     for plot in plots.values():
