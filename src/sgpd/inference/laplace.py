@@ -27,7 +27,7 @@ from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.diagnosis import Diagnosis, diagnose
 from sgpd.inference.evidence import TIGHT, Hyper, Judged, Tuned, judge, tune
 from sgpd.inference.initial import gaussians
-from sgpd.inference.joint import Joint, Stored, Stream
+from sgpd.inference.joint import Drawn, Joint, Stored, Stream
 from sgpd.inference.linear import Recording, Shooting
 from sgpd.inference.posterior import FieldPosterior, sample_features
 from sgpd.inference.problem import pinned_starts, smoothed_rows
@@ -41,7 +41,7 @@ from sgpd.outcome import NumericalFailure, Outcome
 SHORT = 20  # rows between restarts in the first stage
 LONGEST = 500  # rows of one rollout; a longer recording is cut
 TUNING, DRAWING = 6, 6  # how much longer it takes to tune kernels and noise, and to draw, than to fit once
-POOL = 4  # draws of the Gaussian, by which it is judged, for each that would be stored
+POOL, MOST = 4, 16  # draws of the Gaussian, by which it is judged, for each that would be stored: at first, at most
 LINEAR = 0.8  # of its draws: if they are worth so many of the posterior, the Gaussian is taken for it
 
 Progress = Callable[[int, int], None]
@@ -198,7 +198,7 @@ def _found(optimum: _Optimum, worth: np.ndarray, seed: int) -> tuple[FieldPoster
         "draws": draws.kind,
         "features": features,
         "features_dropped": features < asked,
-        "drawn": POOL * optimum.settings.stored,
+        "drawn": draws.drawn,
         "worth": draws.worth,
         "stored_draws": 0 if draws.stored is None else draws.stored.different,
         "failed_draws": draws.failed,
@@ -210,7 +210,8 @@ class _Draws(NamedTuple):
     """How the posterior is drawn from: gaussian, weighed, randomised, or failed (which leaves the Gaussian)."""
 
     kind: str
-    worth: float  # of the Gaussian's draws
+    drawn: int  # from the Gaussian
+    worth: float  # of those
     stored: Stored | None = None
     failed: int = 0
 
@@ -219,16 +220,15 @@ def _draws(optimum: _Optimum, joint: Joint, features: int, seed: int) -> _Draws:
     """Draws with so many random features."""
     integrator, recording, tuned = optimum.integrator, optimum.recording, optimum.tuned
     posterior, settings = optimum.posterior, optimum.settings
-    drawn = joint.draw(seed, POOL * settings.stored, posterior, features, settings.spread)
-    weights = weights_of(
-        extra_costs(posterior, integrator, recording, tuned.at, tuned.noise, tuned.found.equations, drawn)
-    )
-    worth = worth_of(weights)
-    if worth >= LINEAR * len(weights):
-        return _Draws("gaussian", worth)
-    if worth >= settings.stored:  # with less, bands held less of the truth than those of randomised draws
+    drawn, weights = _weighed(optimum, joint, POOL, features, seed)
+    if settings.stored * POOL / MOST <= worth_of(weights) < settings.stored:  # more of them will be enough
+        drawn, weights = _weighed(optimum, joint, MOST, features, seed)
+    pool, worth = len(weights), worth_of(weights)
+    if worth >= LINEAR * pool:
+        return _Draws("gaussian", pool, worth)
+    if worth >= settings.stored:
         kept = resampled(Stream.CHOSEN.of(seed), weights, settings.stored)
-        return _Draws("weighed", worth, Stored.of(drawn.unknowns, kept, seed))
+        return _Draws("weighed", pool, worth, Stored.of(drawn.unknowns, kept, seed))
     rng, count = Stream.RANDOMISED.of(seed), settings.stored
     random = sample_features(Stream.FEATURES.of(seed), posterior, features, settings.spread, count)
     fresh = Fresh.of(rng, count, recording, tuned.at)
@@ -236,5 +236,13 @@ def _draws(optimum: _Optimum, joint: Joint, features: int, seed: int) -> _Draws:
     kept = np.flatnonzero(ok)
     failed = len(ok) - len(kept)
     if len(ok) < count or failed > count / 2:
-        return _Draws("failed", worth, failed=failed)
-    return _Draws("randomised", worth, Stored.of(found, kept, seed), failed)
+        return _Draws("failed", pool, worth, failed=failed)
+    return _Draws("randomised", pool, worth, Stored.of(found, kept, seed), failed)
+
+
+def _weighed(optimum: _Optimum, joint: Joint, pool: int, features: int, seed: int) -> tuple[Drawn, np.ndarray]:
+    """So many draws of the Gaussian for each that would be stored, and what they weigh in the posterior."""
+    posterior, settings, tuned = optimum.posterior, optimum.settings, optimum.tuned
+    drawn = joint.draw(seed, pool * settings.stored, posterior, features, settings.spread)
+    given = (posterior, optimum.integrator, optimum.recording, tuned.at, tuned.noise, tuned.found.equations)
+    return drawn, weights_of(extra_costs(*given, drawn))
