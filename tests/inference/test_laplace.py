@@ -141,6 +141,22 @@ def test_several_runs_with_a_gap_and_missing_values_are_fitted_with_noise_that_i
         model.smooth(run=2)
 
 
+def test_more_are_drawn_where_the_first_draws_are_worth_too_few_to_store(known, monkeypatch):
+    """As if one draw in eight weighed something: 64 of the first 512, and 128 are to be stored."""
+    sizes = []
+
+    def one_in_eight(extra):
+        sizes.append(len(extra))
+        return np.where(np.arange(len(extra)) % 8 == 0, 8 / len(extra), 0.0)
+
+    monkeypatch.setattr(laplace, "weights_of", one_in_eight)
+    model = sgpd.fit(known[0], "separable", x0="known", seed=1)
+    assert sizes == [512, 2048]
+    assert (model.facts["draws"], model.facts["drawn"]) == ("weighed", 2048)
+    np.testing.assert_allclose(model.facts["worth"], 256)
+    assert len(model.joint.stored) == model.facts["stored_draws"] == 128
+
+
 def test_where_no_draw_fits_the_fit_stands_without_features_and_says_that_its_bands_do_not(known, monkeypatch):
     asked = []
     monkeypatch.setattr(laplace, "weights_of", np.zeros_like)

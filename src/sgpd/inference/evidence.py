@@ -16,7 +16,7 @@ from jax.scipy.linalg import block_diag, solve_triangular
 from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar, on_device
-from sgpd.gp import Trend, prior_root
+from sgpd.gp import prior_root
 from sgpd.inference.linear import Recording, Shooting, Solution, log_evidence, moved, regression, response, solve
 from sgpd.inference.posterior import FieldPosterior, LatentGroup
 from sgpd.inference.shooting import Linearised, descend
@@ -167,10 +167,7 @@ def rewhitening(hyper: Hyper, seen_by: Hyper, original: FieldPosterior) -> Float
 def _rewhitened(old: LatentGroup, new: LatentGroup) -> Float[Array, "count unknowns unknowns"]:
     roots = lambda g: jax.vmap(lambda k, x: prior_root(k, x, g.jitter))(g.kernel, g.inducing)
     values = jax.vmap(lambda a, b: solve_triangular(b, a, lower=True))(roots(old), roots(new))
-    if old.trend is None or new.trend is None:
-        return values
-    spreads = lambda g: jax.vmap(Trend.spreads)(g.trend, g.kernel)
-    return jax.vmap(block_diag)(values, jax.vmap(jnp.diag)(spreads(old) / spreads(new)))
+    return jax.vmap(block_diag)(values, jax.vmap(jnp.diag)(old.spreads / new.spreads))
 
 
 def _value(hyper: Hyper, start: Hyper, original, recording, at, found) -> float:

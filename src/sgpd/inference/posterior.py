@@ -66,6 +66,13 @@ class LatentGroup(eqx.Module):
         return 0 if self.trend is None else self.trend.size
 
     @property
+    def spreads(self) -> Float[Array, "count b"]:
+        """The standard deviations of those coefficients."""
+        if self.trend is None:
+            return jnp.zeros((self.scale.shape[0], 0))
+        return jax.vmap(Trend.spreads)(self.trend, self.kernel)
+
+    @property
     def unknowns(self) -> tuple[int, int]:
         """How many latents there are, and how many unknowns each has."""
         return self.scale.shape[0], self.points + self.coefficients
@@ -108,10 +115,7 @@ class LatentGroup(eqx.Module):
     @property
     def whitening_of_all(self) -> Float[Array, "count unknowns unknowns"]:
         """What makes u of values and coefficients: L⁻¹, and 1 over the coefficients' standard deviations."""
-        if self.trend is None:
-            return self.whitening
-        spreads = jax.vmap(Trend.spreads)(self.trend, self.kernel)
-        return jax.vmap(block_diag)(self.whitening, jax.vmap(jnp.diag)(1 / spreads))
+        return jax.vmap(block_diag)(self.whitening, jax.vmap(jnp.diag)(1 / self.spreads))
 
     @property
     def inducing(self) -> Float[Array, "count m k"]:
