@@ -32,7 +32,7 @@ import sgpd
 from sgpd.gp import SquaredExponential, sincos
 from sgpd.inference.batches import one_lapack_thread
 from sgpd.inference.initial import initial_posterior
-from sgpd.inference.posterior import Features, FieldPosterior, sample_features
+from sgpd.inference.posterior import Features, FieldPosterior, feature_counts, sample_features
 from sgpd.integrators import Integrator, rollout
 
 FEATURES = 256
@@ -130,7 +130,7 @@ def problem(structure: str, method: str, paths: int, steps: int) -> Problem:
     data = sgpd.Trajectories.from_arrays(times, states, names=["p", "q"])
     posterior = initial_posterior(sgpd.structures.get(structure), data, SquaredExponential, None, False)
     rng = np.random.default_rng(1)
-    features = sample_features(rng, posterior, FEATURES, "quasi", paths)
+    features = sample_features(rng, posterior, feature_counts(posterior, FEATURES), "quasi", paths)
     mean = np.asarray(posterior.flat_mean)
     u = mean + 0.3 * rng.normal(size=(paths, mean.size))
     x0 = states[0] + 0.3 * rng.normal(size=(paths, 2))

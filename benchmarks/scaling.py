@@ -26,7 +26,7 @@ from sgpd.data import windows
 from sgpd.fields import Field
 from sgpd.gp import SquaredExponential, WhitenedGaussian
 from sgpd.inference.linear import Recording, Shooting
-from sgpd.inference.posterior import Features, FieldPosterior, LatentGroup, sample_features
+from sgpd.inference.posterior import Features, FieldPosterior, LatentGroup, feature_counts, sample_features
 from sgpd.inference.shooting import improved, linearise
 from sgpd.integrators import Integrator, rollout
 
@@ -97,7 +97,7 @@ def rolled(fields: Field, integrator: Integrator, x0, steps):
 
 def _normals(posterior: FieldPosterior, features: int, paths: int):
     rng = np.random.default_rng(1)
-    found = sample_features(rng, posterior, features, "independent", paths)
+    found = sample_features(rng, posterior, feature_counts(posterior, features), "independent", paths)
     size = sum(g.scaled_locations[..., 0].size for g in posterior.groups)
     return jnp.asarray(0.1 * rng.normal(size=(paths, size))), found.frequencies, found.weights
 

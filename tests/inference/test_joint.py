@@ -101,7 +101,7 @@ def test_stored_draws_are_drawn_without_repeats_while_there_are_any_and_by_the_s
     unknowns = Unknowns(jnp.tile(own[:, None], (1, joint.mean.size)), jnp.tile(own[:, None, None], (1, 2, 2)))
     kept = np.array([0, 1, 3, 4, 6, 7, 8])
     joint = dataclasses.replace(joint, stored=Stored.of(unknowns, kept, 3))
-    draw = lambda seed, count: joint.draw(seed, count, posterior, 4, "quasi")
+    draw = lambda seed, count: joint.draw(seed, count, posterior, (4, 4), "quasi")
     key, other = 5, 6
     weights = {}
     for count in (3, 7, 17):
@@ -121,7 +121,7 @@ def test_stored_draws_are_drawn_without_repeats_while_there_are_any_and_by_the_s
 
 def test_more_paths_begin_with_the_same_ones(case):
     joint, posterior = case[0], problem("stormer-verlet")[0]
-    few, many = (joint.draw(3, count, posterior, 4, "quasi") for count in (5, 40))
+    few, many = (joint.draw(3, count, posterior, (4, 4), "quasi") for count in (5, 40))
     parts = lambda drawn: (drawn.unknowns.u, drawn.unknowns.starts, *drawn.features.weights)
     for a, b in zip(parts(few), parts(many), strict=True):
         np.testing.assert_allclose(b[:5], a, rtol=1e-12, atol=1e-14)

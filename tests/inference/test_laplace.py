@@ -165,8 +165,8 @@ def test_where_no_draw_fits_the_fit_stands_without_features_and_says_that_its_ba
     )
     with pytest.warns(sgpd.SgpdWarning, match="the bands mean nothing"):
         model = sgpd.fit(known[0], "separable", x0="known", seed=1)
-    assert [given[-2].frequencies[0].shape[0] for given in asked] == [256, 0]
-    assert (model.features, model.facts["draws"], model.joint.stored) == (0, "failed", None)
+    assert [given[-2].frequencies[0].shape[0] for given in asked] == [64, 0]
+    assert (model.features, model.facts["draws"], model.joint.stored) == ((0, 0), "failed", None)
     assert [check.verdict for check in model.diagnosis if check.id == "draws"] == ["ATTENTION"]
     np.testing.assert_allclose(model.joint.mean, known[1].joint.mean)
     assert np.isfinite(model.predict(SYSTEM.x0, duration=0.5, paths=4).best).all()

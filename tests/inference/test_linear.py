@@ -11,7 +11,7 @@ from sgpd.data import Trajectories, windows
 from sgpd.inference import shooting
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.linear import Recording, log_evidence, moved, regression, roll, solve, tangent
-from sgpd.inference.posterior import Features, sample_features
+from sgpd.inference.posterior import Features, feature_counts, sample_features
 from sgpd.inference.smoothing import noise_std, smooth_run
 from tests.inference.dense import METHODS, NOISE, dense, jacobians, problem
 
@@ -61,7 +61,7 @@ def test_the_tangent_of_a_rollout_is_its_derivative_by_values_and_starts(method,
 def test_the_tangent_of_a_drawn_field_is_that_of_its_own_rollout(getkey):
     """Random features bend the rollout; the field stays linear in its inducing values."""
     posterior, integrator, recording, at = problem("stormer-verlet", 6)
-    drawn = sample_features(np.random.default_rng(0), posterior, 8, "quasi", 1)
+    drawn = sample_features(np.random.default_rng(0), posterior, feature_counts(posterior, 8), "quasi", 1)
     features = Features(drawn.frequencies, tuple(weights[0] for weights in drawn.weights))
     along, j, _ = linearised(posterior, integrator, recording, at, features)
     rows, by_u, _, _ = jacobians(posterior, posterior, integrator, recording, at, features)

@@ -7,7 +7,9 @@ import pytest
 from sgpd import structures
 from sgpd.arrays import on_device
 from sgpd.data import Trajectories
+from sgpd.gp import Matern52
 from sgpd.inference.initial import initial_posterior
+from sgpd.inference.posterior import feature_counts, sample_features
 
 CASES = {
     "free": (structures.Free(), 3),
@@ -42,3 +44,15 @@ def test_the_design_is_the_derivative_of_the_field_by_each_whitened_value(case):
 
     expected = by_differentiation(posterior.flat_mean)
     np.testing.assert_allclose(posterior.design(states), expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+
+
+def test_one_dimension_needs_fewer_random_features_unless_frequencies_have_heavy_tails():
+    structure = structures.Separable(sees={"V": [[1.0, -1.0]]})  # V sees one coordinate, T two
+    posterior = initial_posterior(structure, recording(4), points=5)
+    assert feature_counts(posterior, None) == (64, 256)
+    assert feature_counts(posterior, 16) == (16, 16)
+    assert feature_counts(initial_posterior(structure, recording(4), Matern52, 5), None) == (256, 256)
+
+    drawn = sample_features(np.random.default_rng(0), posterior, (8, 3), "quasi", paths=2)
+    assert [each.shape for each in drawn.frequencies] == [(8, 1), (3, 2)]
+    assert [each.shape for each in drawn.weights] == [(2, 1, 2, 8), (2, 1, 2, 3)]

@@ -66,7 +66,7 @@ def test_draws_have_the_mean_and_covariance_of_the_exact_posterior(case):
     np.testing.assert_allclose(at.u, mean[:4], rtol=1e-6)  # inducing values have a nugget of 1e-8
     np.testing.assert_allclose(at.starts[4:, 0, 0], mean[4:], rtol=1e-6)
 
-    features = sample_features(np.random.default_rng(1), posterior, 4, "quasi", DRAWS)
+    features = sample_features(np.random.default_rng(1), posterior, (4,), "quasi", DRAWS)
     fresh = Fresh.of(np.random.default_rng(2), DRAWS, recording, at)
     draws, usable = randomise_then_optimise(posterior, EULER, recording, at, noise, features, fresh)
     assert usable.all()
@@ -90,7 +90,7 @@ def test_a_linear_model_tells_the_cost_of_every_draw(case):
     joint = eqx.filter_jit(Joint.laplace)(recording, at, equations, solution, noise)
     wide = eqx.tree_at(lambda j: (j.root, j.start_root), joint, (5 * joint.root, 5 * joint.start_root))
     for gaussian in (joint, wide):
-        drawn = silenced(gaussian.draw(7, 100, posterior, 4, "quasi"))
+        drawn = silenced(gaussian.draw(7, 100, posterior, (4,), "quasi"))
         extra = extra_costs(posterior, EULER, recording, at, noise, equations, drawn)
         assert np.abs(extra).max() < 1e-10  # of costs up to some hundred
         assert worth_of(weights_of(extra)) == pytest.approx(100, rel=1e-10)
@@ -113,7 +113,7 @@ def test_weights_make_draws_of_the_gaussian_those_of_the_posterior():
     at, found = descend(posterior, EULER, recording, noise, start, enough=1e-9)
     solution = eqx.filter_jit(solve)(found.equations, (noise / recording.reach) ** 2, at.u)
     joint = Joint.laplace(recording, at, found.equations, solution, noise)
-    drawn = silenced(joint.draw(3, 2**14, posterior, 4, "quasi"))
+    drawn = silenced(joint.draw(3, 2**14, posterior, (4,), "quasi"))
     weights = weights_of(extra_costs(posterior, EULER, recording, at, noise, found.equations, drawn))
     worth, u = worth_of(weights), np.asarray(drawn.unknowns.u)
     assert 0.2 * len(u) < worth < 0.9 * len(u)  # so there is something to be mended

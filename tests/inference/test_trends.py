@@ -135,6 +135,20 @@ def test_values_rewhitened_for_other_kernels_are_the_same_values_and_the_same_pa
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
 
 
+def test_a_parabola_is_not_expected_to_be_smaller_because_all_lengthscales_grow(data):
+    """Where one alone grows, what bends along it is expected to be smaller, relative to the rest."""
+    posterior = initial_posterior(sgpd.structures.Hamiltonian(), data, points=4)
+    start = Hyper.unchanged(posterior, on_device(np.ones(2)))
+    grown = lambda growth: start._replace(lengthscales=tuple(each + growth for each in start.lengthscales))
+    spreads = lambda hyper: np.asarray(hyper.kernels(posterior).groups[0].spreads)[0]
+    np.testing.assert_allclose(spreads(grown(1.3)), spreads(start), rtol=1e-12)
+    # Coefficients of y₁, y₂, y₁², y₁y₂, y₂²: the mean of 1/l² stays, and l₂ is twice as long.
+    mean = (1 + 1 / 4) / 2
+    factors = np.array([1, 1 / 2, 1, 1 / 2, 1 / 4]) * np.array([mean, mean, mean**2, mean**2, mean**2]) ** -0.5
+    one = grown(jnp.log(jnp.array([1.0, 2.0])))
+    np.testing.assert_allclose(spreads(one) / spreads(start), factors)
+
+
 def test_a_saved_model_keeps_its_trends(model, tmp_path):
     model.save(tmp_path / "model.safetensors")
     again = sgpd.load(tmp_path / "model.safetensors")
@@ -152,7 +166,7 @@ def test_a_model_of_the_format_before_trends_is_read(data, tmp_path):
     model = sgpd.fit(data, "hamiltonian", initial=without, inference=Variational(shooting=False, steps=1))
     model.save(tmp_path / "new.safetensors")
     with safe_open(tmp_path / "new.safetensors", framework="numpy") as file:
-        header = json.loads(file.metadata()["sgpd"]) | {"format": "sgpd.model/5"}
+        header = json.loads(file.metadata()["sgpd"]) | {"format": "sgpd.model/5", "features": 256}
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     save_file(arrays, tmp_path / "old.safetensors", metadata={"sgpd": json.dumps(header)})
     old = sgpd.load(tmp_path / "old.safetensors")

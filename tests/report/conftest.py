@@ -87,7 +87,7 @@ def guessed(data: Trajectories, structure: str | Structure) -> Model:
         joint=Joint.independent(posterior, starts, jnp.broadcast_to(jnp.asarray(noise), starts.shape)),
         pieces=Pieces.of(cut),
         objective="lower bound",
-        features=16,
+        features=(16,) * len(posterior.groups),
         history=[{"objective": -9.0}, {"objective": -3.0}],
         run_names=data.run_names,
         facts=_about(data),

@@ -19,7 +19,7 @@ from sgpd.inference.joint import Joint
 from sgpd.inference.laplace import LONGEST, Laplace, Progress, fit_laplace
 from sgpd.inference.model import Model
 from sgpd.inference.pieces import Pieces
-from sgpd.inference.posterior import FieldPosterior
+from sgpd.inference.posterior import FieldPosterior, feature_counts
 from sgpd.inference.problem import Variational, prepare, side_by_side
 from sgpd.inference.smoothing import smooth_run
 from sgpd.inference.variational import initial_state, train
@@ -189,7 +189,7 @@ def _laplace(
         joint=found.joint,
         pieces=Pieces.of(found.pieces),
         objective="evidence",
-        features=found.facts["features"],
+        features=tuple(found.facts["features"]),
         spread=settings.spread,
         history=found.history,
         run_names=data.run_names,
@@ -270,7 +270,7 @@ def _model(
         joint=Joint.independent(posterior, parameters.starts.mean[kept], parameters.starts.std[kept]),
         pieces=Pieces.of(cut, kept),
         objective="lower bound" if bounded and unweighted else "composite likelihood",
-        features=settings.features,
+        features=feature_counts(posterior, settings.features),
         spread=settings.spread,
         history=[{k: v if np.isscalar(v) else float(v[index]) for k, v in line.items()} for line in state.history],
         run_names=data.run_names,

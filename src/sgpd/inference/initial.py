@@ -4,6 +4,7 @@ The guess is gradient matching: a smoothing spline through each channel gives st
 structure is linear in its latents, the values and trends that explain the derivatives are a ridge regression away.
 """
 
+import math
 from typing import NamedTuple
 
 import equinox as eqx
@@ -49,30 +50,35 @@ def initial_posterior(
     for index, one in enumerate(seen):
         choices = [one.group(kernel, along, factor) for along in LENGTHSCALES for factor in one.factors]
         trials = [[*groups[:index], choice, *groups[index + 1 :]] for choice in choices]
-        evidences = [_matched(structure, smoothed, trial, diagonal)[1] for trial in trials]
+        evidences = [_matched(structure, smoothed, trial).evidence for trial in trials]
         groups = trials[int(np.argmax(evidences))]
-    return _matched(structure, smoothed, groups, diagonal)[0]
-
-
-def _matched(
-    structure: Structure, smoothed: Smoothed, groups: list[LatentGroup], diagonal: bool
-) -> tuple[FieldPosterior, float]:
-    """The posterior that explains the derivatives with these lengthscales, and the evidence for them."""
-    states = smoothed.states
+    amplitudes, mean, covariance, _ = _matched(structure, smoothed, groups)
     zero = tuple(WhitenedGaussian.isotropic(jnp.zeros(g.unknowns), 1.0, diagonal) for g in groups)
-    unit = FieldPosterior(structure, states.shape[1], tuple(groups), zero)
+    sized = tuple(_of_size(g, a) for g, a in zip(groups, amplitudes, strict=True))
+    return FieldPosterior(structure, data.dimension, sized, gaussians(zero, mean, covariance))
+
+
+class _Matched(NamedTuple):
+    """Latents of some lengthscales that explain the derivatives."""
+
+    amplitudes: list[np.ndarray]
+    mean: np.ndarray  # of u
+    covariance: np.ndarray
+    evidence: float  # for these lengthscales
+
+
+def _matched(structure: Structure, smoothed: Smoothed, groups: list[LatentGroup]) -> _Matched:
+    states = smoothed.states
+    unit = FieldPosterior(structure, states.shape[1], tuple(groups), ())
     whole = np.asarray(unit.design(on_device(states)))
     if not np.isfinite(whole).all():
         raise NumericalFailure(Outcome.NOT_POSITIVE_DEFINITE)
-    ends = np.cumsum([q.mean.size for q in zero])[:-1]
-    parts = zip(np.split(whole, ends, axis=2), zero, strict=True)
-    design = [part.reshape(*part.shape[:2], *q.mean.shape) for part, q in parts]
+    parts = np.split(whole, np.cumsum([math.prod(g.unknowns) for g in groups])[:-1], axis=2)
+    design = [part.reshape(*part.shape[:2], *g.unknowns) for part, g in zip(parts, groups, strict=True)]
     amplitudes = [_amplitudes(*each, smoothed.derivatives) for each in zip(design, groups, strict=True)]
     scaled = [block * a[None, None] for block, a in zip(design, amplitudes, strict=True)]
     stacked = np.concatenate([b.reshape(*b.shape[:2], -1) for b in scaled], axis=2)
-    mean, covariance, evidence = _ridge(stacked, smoothed.derivatives)
-    groups = [_of_size(g, a) for g, a in zip(groups, amplitudes, strict=True)]
-    return FieldPosterior(structure, states.shape[1], tuple(groups), gaussians(zero, mean, covariance)), evidence
+    return _Matched(amplitudes, *_ridge(stacked, smoothed.derivatives))
 
 
 class _Seen(NamedTuple):

@@ -6,6 +6,7 @@ Field and first state are strongly correlated: a slower field from a higher star
 that goes on from a recording draws both together, and one from a start that is known exactly first learns from it.
 """
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -126,7 +127,7 @@ class Joint(eqx.Module):
         """The most probable values."""
         return Unknowns(self.mean, self.starts)
 
-    def draw(self, seed: int, paths: int, posterior: FieldPosterior, features: int, spread: Spread) -> Drawn:
+    def draw(self, seed: int, paths: int, posterior: FieldPosterior, features: Sequence[int], spread: Spread) -> Drawn:
         """So many draws, with random features. Of stored ones, different ones as long as there are any.
 
         More paths with the same seed begin with the same ones.

@@ -29,7 +29,7 @@ from sgpd.inference.evidence import TIGHT, Hyper, Judged, Tuned, judge, tune
 from sgpd.inference.initial import gaussians
 from sgpd.inference.joint import Drawn, Joint, Stored, Stream
 from sgpd.inference.linear import Recording, Shooting
-from sgpd.inference.posterior import FieldPosterior, sample_features
+from sgpd.inference.posterior import FieldPosterior, feature_counts, sample_features
 from sgpd.inference.problem import pinned_starts, smoothed_rows
 from sgpd.inference.residuals import rows_a_look
 from sgpd.inference.sampling import Fresh, extra_costs, randomise_then_optimise, resampled, weights_of, worth_of
@@ -54,7 +54,7 @@ class Laplace:
     kernel: type[Kernel] = SquaredExponential
     inducing: int | None = None  # points for each latent; None: by dimension
     noise: Sequence[float] | np.ndarray | None = None  # standard deviations known beforehand; None: found
-    features: int = 256
+    features: int | None = None  # random ones for each latent; None: by dimension
     spread: Spread = "quasi"
     stored: int = 128  # draws that are kept where a Gaussian does not describe the posterior
 
@@ -177,12 +177,12 @@ class _Optimum(NamedTuple):
 
 def _found(optimum: _Optimum, worth: np.ndarray, seed: int) -> tuple[FieldPosterior, Joint, dict]:
     """The posterior around the optimum when so many rows of each channel are worth one, and facts about it."""
-    judged, asked = optimum.judged(), optimum.settings.features
+    judged, asked = optimum.judged(), feature_counts(optimum.posterior, optimum.settings.features)
     counted = optimum.by_looks(worth) if (worth > 1).any() else optimum
     tuned, posterior = counted.tuned, counted.posterior
     solution = counted.judged().solution
     joint = Joint.laplace(optimum.recording, tuned.at, tuned.found.equations, solution, tuned.noise)
-    for features in dict.fromkeys((asked, 0)):
+    for features in dict.fromkeys((asked, feature_counts(optimum.posterior, 0))):
         draws = _draws(counted, joint, features, seed)
         if draws.kind != "failed":
             break
@@ -196,8 +196,8 @@ def _found(optimum: _Optimum, worth: np.ndarray, seed: int) -> tuple[FieldPoster
         "settled": tuned.settled,
         "rows_a_look": worth.tolist(),
         "draws": draws.kind,
-        "features": features,
-        "features_dropped": features < asked,
+        "features": list(features),
+        "features_dropped": features != asked,
         "drawn": draws.drawn,
         "worth": draws.worth,
         "stored_draws": 0 if draws.stored is None else draws.stored.different,
@@ -216,8 +216,8 @@ class _Draws(NamedTuple):
     failed: int = 0
 
 
-def _draws(optimum: _Optimum, joint: Joint, features: int, seed: int) -> _Draws:
-    """Draws with so many random features."""
+def _draws(optimum: _Optimum, joint: Joint, features: tuple[int, ...], seed: int) -> _Draws:
+    """Draws with so many random features for each group."""
     integrator, recording, tuned = optimum.integrator, optimum.recording, optimum.tuned
     posterior, settings = optimum.posterior, optimum.settings
     drawn, weights = _weighed(optimum, joint, POOL, features, seed)
@@ -240,7 +240,9 @@ def _draws(optimum: _Optimum, joint: Joint, features: int, seed: int) -> _Draws:
     return _Draws("randomised", pool, worth, Stored.of(found, kept, seed), failed)
 
 
-def _weighed(optimum: _Optimum, joint: Joint, pool: int, features: int, seed: int) -> tuple[Drawn, np.ndarray]:
+def _weighed(
+    optimum: _Optimum, joint: Joint, pool: int, features: tuple[int, ...], seed: int
+) -> tuple[Drawn, np.ndarray]:
     """So many draws of the Gaussian for each that would be stored, and what they weigh in the posterior."""
     posterior, settings, tuned = optimum.posterior, optimum.settings, optimum.tuned
     drawn = joint.draw(seed, pool * settings.stored, posterior, features, settings.spread)

@@ -38,7 +38,7 @@ class Model:
     joint: Joint  # over all inducing values and the starts of all pieces
     pieces: Pieces
     objective: str  # what was maximised: "evidence", "lower bound" or "composite likelihood"
-    features: int = 256
+    features: tuple[int, ...]  # random ones of a draw, for each group of latents
     spread: Spread = "quasi"
     history: list[dict] = field(default_factory=list, repr=False)
     run_names: tuple[str, ...] = ("0",)

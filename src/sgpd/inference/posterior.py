@@ -1,5 +1,6 @@
 """The posterior over vector fields: a structure, its latents' kernels and inducing points, and q over their values."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -226,6 +227,12 @@ class FieldPosterior(eqx.Module):
         return jnp.concatenate([q.mean.reshape(-1) for q in self.whitened])
 
 
+def feature_counts(posterior: FieldPosterior, asked: int | None) -> tuple[int, ...]:
+    """How many random features each group gets: as many as asked, or what its frequencies' dimension needs."""
+    dimensions = [g.scale.shape[-1] + g.kernel.tail_normals for g in posterior.groups]
+    return tuple((64 if dimension == 1 else 256) if asked is None else asked for dimension in dimensions)
+
+
 def sample_frequencies(key: Key, posterior: FieldPosterior, count: int, spread: Spread) -> tuple[Array, ...]:
     """Frequencies of `count` random features for each group."""
     keys = jr.split(key, len(posterior.groups))
@@ -250,14 +257,14 @@ def sample_normals(key: Key, posterior: FieldPosterior, count: int, batch: tuple
 
 
 def sample_features(
-    rng: np.random.Generator, posterior: FieldPosterior, count: int, spread: Spread, paths: int
+    rng: np.random.Generator, posterior: FieldPosterior, counts: Sequence[int], spread: Spread, paths: int
 ) -> Features:
-    """Random features of so many draws: frequencies that they share, and weights of their own.
+    """So many random features for each group, of so many draws: shared frequencies, and weights of their own.
 
     Further paths come after the first ones, which stay as they are.
     """
     frequencies, weights = [], []
-    for own, g in zip(rng.spawn(len(posterior.groups)), posterior.groups, strict=True):
+    for own, g, count in zip(rng.spawn(len(posterior.groups)), posterior.groups, counts, strict=True):
         normals = host_normals(own, count, g.scale.shape[-1] + g.kernel.tail_normals, spread)
         frequencies.append(g.kernel.frequencies(on_device(normals)))
         weights.append(on_device(own.normal(size=(paths, g.scale.shape[0], 2, count))))

@@ -31,8 +31,8 @@ from sgpd.structures import get as get_structure
 from sgpd.structures import names as structure_names
 from sgpd.writing import write_whole
 
-FORMAT = "sgpd.model/6"
-READ = ("sgpd.model/4", "sgpd.model/5", FORMAT)  # before 5 there were no axes, before 6 no trends
+FORMAT = "sgpd.model/7"
+READ = ("sgpd.model/4", "sgpd.model/5", "sgpd.model/6", FORMAT)  # before 5 there were no axes, before 6 no trends
 _KERNELS = {kernel.__name__: kernel for kernel in (SquaredExponential, Matern32, Matern52)}
 
 _JOINT_ARRAYS = ("mean", "root", "starts", "gain", "start_root")
@@ -143,7 +143,7 @@ def _model(header: dict, arrays: dict[str, np.ndarray]) -> Model:
         joint=joint,
         pieces=Pieces(*(arrays[f"pieces.{name}"] for name in _PIECE_ARRAYS)),
         objective=header["objective"],
-        features=header["features"],
+        features=tuple(np.broadcast_to(header["features"], len(groups)).tolist()),  # before 7 one number for all
         spread=header["spread"],
         history=header["history"],
         run_names=tuple(header["run_names"]),

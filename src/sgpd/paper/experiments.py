@@ -173,7 +173,8 @@ def _measured(experiment: Experiment, model: Model, seed: int, truth: np.ndarray
     """Numbers and curves for each row of one seed."""
     noisy = noisy_start(experiment.system, seed)
     how = [_how(row, model) for row in experiment.rows]
-    features = f"{model.features} {'Sobol' if model.spread == 'quasi' else model.spread}"
+    counts = ", ".join(map(str, dict.fromkeys(model.features)))
+    features = f"{counts} {'Sobol' if model.spread == 'quasi' else model.spread}"
     paths = experiment.band_paths
     found = [measure_model(model, experiment.system, truth, noisy, seed, paths, **each) for each in how]
     return [(numbers | {"features": features}, curves) for numbers, curves in found]
