@@ -135,20 +135,6 @@ def test_values_rewhitened_for_other_kernels_are_the_same_values_and_the_same_pa
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
 
 
-def test_a_parabola_is_not_expected_to_be_smaller_because_all_lengthscales_grow(data):
-    """Where one alone grows, what bends along it is expected to be smaller, relative to the rest."""
-    posterior = initial_posterior(sgpd.structures.Hamiltonian(), data, points=4)
-    start = Hyper.unchanged(posterior, on_device(np.ones(2)))
-    grown = lambda growth: start._replace(lengthscales=tuple(each + growth for each in start.lengthscales))
-    spreads = lambda hyper: np.asarray(hyper.kernels(posterior).groups[0].spreads)[0]
-    np.testing.assert_allclose(spreads(grown(1.3)), spreads(start), rtol=1e-12)
-    # Coefficients of y₁, y₂, y₁², y₁y₂, y₂²: the mean of 1/l² stays, and l₂ is twice as long.
-    mean = (1 + 1 / 4) / 2
-    factors = np.array([1, 1 / 2, 1, 1 / 2, 1 / 4]) * np.array([mean, mean, mean**2, mean**2, mean**2]) ** -0.5
-    one = grown(jnp.log(jnp.array([1.0, 2.0])))
-    np.testing.assert_allclose(spreads(one) / spreads(start), factors)
-
-
 def test_a_saved_model_keeps_its_trends(model, tmp_path):
     model.save(tmp_path / "model.safetensors")
     again = sgpd.load(tmp_path / "model.safetensors")

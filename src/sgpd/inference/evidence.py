@@ -13,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from jax.scipy.linalg import block_diag, solve_triangular
-from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar, on_device
@@ -59,7 +58,7 @@ class Hyper(NamedTuple):
         """The original posterior with changed kernels; its whitened values are as they were."""
         where = lambda p: [leaf for g in p.groups for leaf in g.logarithms]
         of_groups = zip(self.lengthscales, self.variances, self.trends, strict=True)
-        factors = [factor for of_group in of_groups for factor in _factors(*of_group)]
+        factors = [factor for of_group in of_groups for factor in of_group if factor is not None]
         return eqx.tree_at(
             where,
             original,
@@ -75,18 +74,6 @@ class Hyper(NamedTuple):
             tuple(None if each is None else jnp.full_like(each, WIDTH["variance"]) for each in self.trends),
             jnp.full_like(self.noise, WIDTH["noise"]),
         )
-
-
-def _factors(lengthscales, variance, trend) -> list:
-    """Of lengthscales, variance and, if any, of the trend's variances, which are in units of the lengthscales.
-
-    The parabola is not to shrink because all lengthscales grow: it would hold them back. So the factors of a trend are
-    for lengthscales whose mean of 1/l² stays as it was.
-    """
-    if trend is None:
-        return [lengthscales, variance]
-    growth = -logsumexp(-2 * lengthscales, b=1 / lengthscales.size)  # of l²
-    return [lengthscales, variance, trend + growth * jnp.array([1.0, 2.0])]
 
 
 class Tuned(NamedTuple):
@@ -117,7 +104,7 @@ def tune(
     at, found = descend(hyper.kernels(original), integrator, recording, jnp.exp(hyper.noise), at, TIGHT)
     values, box = [_value(hyper, start, original, recording, at, found)], BOX
     for _ in range(ROUNDS):
-        proposal = _maximised(values[-1], hyper, start, original, recording, at, found, box, known_noise)
+        proposal = _maximised(hyper, start, original, recording, at, found, box, known_noise)
         there = _refitted(proposal, hyper, start, original, integrator, recording, at, found)
         value = _value(proposal, start, original, recording, *there)
         if not value > values[-1] - SETTLED:  # worse, or not a number: the linear model was not to be trusted so far
@@ -187,10 +174,7 @@ def _value(hyper: Hyper, start: Hyper, original, recording, at, found) -> float:
     return -float(objective(ravel_pytree(hyper)[0], start, original, recording, at, found).minus)
 
 
-def _maximised(
-    value: float, hyper: Hyper, start: Hyper, original, recording, at, found, box: float, known_noise: bool
-) -> Hyper:
-    """The best within the box around where the value is this."""
+def _maximised(hyper: Hyper, start: Hyper, original, recording, at, found, box: float, known_noise: bool) -> Hyper:
     from scipy.optimize import minimize  # slow to import
 
     flat, unravel = ravel_pytree(hyper)
@@ -201,14 +185,11 @@ def _maximised(
 
     def evaluate(x):
         judged = objective(on_device(x), start, original, recording, at, found)
-        minus = float(judged.minus)
-        return (minus, np.asarray(judged.gradient)) if np.isfinite(minus) else (1e10, np.zeros_like(x))
+        value = float(judged.minus)
+        return (value, np.asarray(judged.gradient)) if np.isfinite(value) else (1e10, np.zeros_like(x))
 
     bounds = list(zip(flat - moves, flat + moves, strict=True))
-    # A step that gains far less than what settles the fit is the last of a round; SciPy wants that as a share. With a
-    # tenth of it, fits settled 0.4 nat too early.
-    options = {"maxiter": 15, "ftol": SETTLED / 50 / max(abs(value), 1.0)}
-    best = minimize(evaluate, flat, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    best = minimize(evaluate, flat, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 15})
     return unravel(on_device(best.x))
 
 
