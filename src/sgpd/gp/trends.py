@@ -37,8 +37,8 @@ class Trend(eqx.Module):
 
     With y in these units the covariance of two values is σ₁² y·y' + σ₂² (y·y')². Where a lengthscale is so long that
     the process does not vary, the parabola does not either. Nor do lengthscales shrink for the sake of a tiny rest: in
-    units that do not shrink with them, evidences of two bodies were 7 nats higher, but in some fits the process of T had
-    lengthscales of a twentieth of the motion, and no draw of it fitted the recording.
+    units that do not shrink with them, evidences of two bodies were 7 nats higher, but in some fits the process of T
+    had lengthscales of a twentieth of the motion, and no draw of it fitted the recording.
     """
 
     centre: Float[Array, "*latents k"]
