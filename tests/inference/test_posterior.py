@@ -51,6 +51,7 @@ def test_one_dimension_needs_fewer_random_features_unless_frequencies_have_heavy
     posterior = initial_posterior(structure, recording(4), points=5)
     assert feature_counts(posterior, None) == (64, 256)
     assert feature_counts(posterior, 16) == (16, 16)
+    assert feature_counts(posterior, None, "independent") == (256, 256)
     assert feature_counts(initial_posterior(structure, recording(4), Matern52, 5), None) == (256, 256)
 
     drawn = sample_features(np.random.default_rng(0), posterior, (8, 3), "quasi", paths=2)

@@ -177,7 +177,8 @@ class _Optimum(NamedTuple):
 
 def _found(optimum: _Optimum, worth: np.ndarray, seed: int) -> tuple[FieldPosterior, Joint, dict]:
     """The posterior around the optimum when so many rows of each channel are worth one, and facts about it."""
-    judged, asked = optimum.judged(), feature_counts(optimum.posterior, optimum.settings.features)
+    judged, settings = optimum.judged(), optimum.settings
+    asked = feature_counts(optimum.posterior, settings.features, settings.spread)
     counted = optimum.by_looks(worth) if (worth > 1).any() else optimum
     tuned, posterior = counted.tuned, counted.posterior
     solution = counted.judged().solution

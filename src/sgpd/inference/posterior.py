@@ -227,10 +227,12 @@ class FieldPosterior(eqx.Module):
         return jnp.concatenate([q.mean.reshape(-1) for q in self.whitened])
 
 
-def feature_counts(posterior: FieldPosterior, asked: int | None) -> tuple[int, ...]:
-    """How many random features each group gets: as many as asked, or what its frequencies' dimension needs."""
+def feature_counts(posterior: FieldPosterior, asked: int | None, spread: Spread = "quasi") -> tuple[int, ...]:
+    """How many random features each group gets: as many as asked, or what its frequencies need (`gp/features.py`)."""
+    if asked is not None:
+        return (asked,) * len(posterior.groups)
     dimensions = [g.scale.shape[-1] + g.kernel.tail_normals for g in posterior.groups]
-    return tuple((64 if dimension == 1 else 256) if asked is None else asked for dimension in dimensions)
+    return tuple(64 if dimension == 1 and spread == "quasi" else 256 for dimension in dimensions)
 
 
 def sample_frequencies(key: Key, posterior: FieldPosterior, count: int, spread: Spread) -> tuple[Array, ...]:
