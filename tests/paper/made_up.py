@@ -3,18 +3,31 @@
 import numpy as np
 
 from sgpd.paper.results import TASKS, Result
+from sgpd.paper.settings import Reading
 
 HORIZONS = {"pendulum": (0.1, 400, 100), "two-body": (0.15, 201, 126), "non-separable": (0.1, 400, 100)}
 HORIZONS["rigid-body"] = (0.1, 500, 150)
 SIZES = {"sgpd": 0.08, "euler": 0.25, "hnn": 0.6, "default": 0.06}
 STEPS = {0.1: "heun", 0.05: "heun", 0.005: "heun", None: "adaptive"}
-NUMBERS = ("l2", "energy_error", "energy_std", "det_error", "symplectic_defect", "invariant_error", "coverage95")
+NUMBERS = (
+    "l2",
+    "l2_selected",
+    "energy_error",
+    "energy_std",
+    "det_error",
+    "symplectic_defect",
+    "invariant_error",
+    "coverage95",
+)
 ABOUT = {
     "command": "sgpd paper --out <DIR>",
     "version": "0.1.0",
-    "seeds": 5,
+    "recordings": 5,
+    "trainings": 1,
     "truth": "exact",
     "quick": False,
+    "settings": [("pendulum", "sgpd"), ("rigid-body", "sgpd"), ("heun", "pendulum")],
+    "reading": Reading(),
     "features": ["64 Sobol features were used."],
     "seconds": 1234.0,
     "notes": "# Notes\n\n## A reading\n\n| printed | right |\n|---|---|\n| 1 | 0 |\n\nA sentence & a <b>sign</b>.\n",
@@ -22,9 +35,10 @@ ABOUT = {
 
 
 def row(task: str, method: str, seed: int, **changes) -> dict:
-    """A row with every key; what is not given is null."""
+    """A row with every key, of the first training on the recording `seed`; what is not given is null."""
     empty = dict.fromkeys([*NUMBERS, "l2_published", "l2_best", "l2_noisy_start", "failure"])
-    known = {"task": task, "method": method, "seed": seed, "truth": "exact", "seconds": 10.0 + seed}
+    known = {"task": task, "method": method, "truth": "exact", "seconds": 10.0 + seed}
+    known |= {"recording": seed, "training": 0, "seed": seed}
     return empty | known | {"paths": 5, "failed_paths": 0, "features": "64 Sobol"} | changes
 
 

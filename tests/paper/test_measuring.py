@@ -9,7 +9,7 @@ import pytest
 
 import sgpd
 from sgpd.paper.measuring import DRAWS, PATHS, invariant_error, measure_model, measure_paths, steps_along
-from sgpd.paper.settings import SETTINGS, WINDOWS
+from sgpd.paper.settings import Reading, setting_of
 from sgpd.paper.training import train_models
 from sgpd.paper.truths import record, solve
 
@@ -46,8 +46,11 @@ def trained():
     system = sgpd.systems.get("rigid-body")
     _, truth = solve(system, "exact")
     recordings = [record(system, truth, 0)]
-    short = {m: dataclasses.replace(SETTINGS["rigid-body", m], epochs=2, select_last=1) for m in ("sgpd", "euler")}
-    models = {m: train_models(system, s, WINDOWS["rigid-body"], recordings, [0])[0] for m, s in short.items()}
+    short = {
+        m: dataclasses.replace(setting_of(("rigid-body", m), Reading()), epochs=2, select_last=1)
+        for m in ("sgpd", "euler")
+    }
+    models = {m: train_models(system, s, recordings, [0])[0] for m, s in short.items()}
     return system, truth[:100], models
 
 

@@ -102,7 +102,7 @@ def test_headings_are_in_order_and_the_language_is_said(folder):
 
 def test_tables_scroll_in_their_boxes_and_notes_come_last(folder):
     text, found = outline(folder)
-    assert found.tags.count("table") == text.count('aria-label="table"><table>') == 9
+    assert found.tags.count("table") == text.count('aria-label="table"><table>') == 10
     assert text.index('id="notes"') > text.rindex("<figcaption>")
     assert "A sentence &amp; a &lt;b&gt;sign&lt;/b&gt;." in text
 

@@ -56,7 +56,7 @@ def test_a_missing_file_is_missing_not_damaged(tmp_path):
         load_result(tmp_path / "none.npz")
 
 
-def test_results_are_chosen_by_their_rows_in_the_order_of_seeds():
+def test_results_are_chosen_by_their_rows_in_the_order_of_trials():
     found = chosen([result("pendulum", "sgpd", 1), failed("pendulum", "sgpd", 0)], task="pendulum", method="sgpd")
     assert [r.row["seed"] for r in found] == [0, 1]
     assert chosen(found, method="hnn") == []

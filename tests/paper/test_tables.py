@@ -33,20 +33,64 @@ def sentence(text: str, start: str) -> str:
 
 def test_table_1a_has_the_mean_and_the_sample_std_beside_the_published_numbers():
     """0.4, 0.5, 0.6: mean 0.5, std 0.1 with divisor n - 1."""
-    cells = table(tables(pendulum([0.4, 0.5, 0.6]), ABOUT | {"seeds": 3}), "Table 1a")
-    assert cells[0] == ["(i) pendulum", "SGPD", "0.5 (0.1)", "0.421 (0.1)", "3 of 3 seeds"]
-    assert ["(iv) rigid body", "HNN", "-", "-", "-"] in cells
+    cells = table(tables(pendulum([0.4, 0.5, 0.6]), ABOUT | {"recordings": 3}), "Table 1a")
+    assert cells[0] == ["(i) pendulum", "SGPD", "0.5 (0.1)", "-", "0.421 (0.1)", "0.1", "-", "3 of 3 trials"]
+    assert ["(iv) rigid body", "HNN", *["-"] * 6] in cells
     assert len(cells) == 12
 
 
-def test_failed_and_open_seeds_are_counted():
+def test_both_kinds_of_spread_and_the_selected_draws_stand_beside_the_fresh_ones():
+    """Recordings 0.3 ± 0.1 and 0.6 ± 0.1: their means differ by 0.3, std 0.3/√2; trainings 0.2/√2 on each."""
+    errors = {(0, 0): 0.2, (0, 1): 0.4, (1, 0): 0.5, (1, 1): 0.7}
+    ours = rows(
+        *(
+            row("pendulum", "sgpd", r, l2=value, l2_selected=value / 2) | {"training": t}
+            for (r, t), value in errors.items()
+        )
+    )
+    text = tables(ours, ABOUT | {"recordings": 2, "trainings": 2})
+    cells = table(text, "Table 1a")[0]
+    assert cells[2:] == ["0.45 (0.21)", "0.225 (0.1)", "0.421 (0.1)", "0.21", "0.14", "4 of 4 trials"]
+    assert "0.225 (0.1) of the draws that won the selection" in sentence(text, "Pendulum, SGPD")
+    assert "No result yet." in text.split("## Distribution")[1].split("\n## ")[0]
+
+
+def test_the_distribution_has_quantiles_and_the_share_below_the_published_mean():
+    cells = table(tables(pendulum([0.1, 0.2, 0.3, 0.4, 0.5]), ABOUT), "Distribution")
+    assert cells == [["(i) pendulum", "SGPD", "fresh", "0.1", "0.14", "0.3", "0.46", "0.5", "0.421", "4 of 5"]]
+
+
+def test_every_choice_is_named_with_its_source():
+    cells = {line[0]: line[1:] for line in table(tables([], ABOUT), "Settings")}
+    assert cells["pendulum, SGPD"] == [
+        "0.01 (printed)",
+        "149 (printed)",
+        "149 (printed)",
+        "11 (read in the program)",
+        "20, of the batch (read in the program)",
+        "1e-06 (printed)",
+        "symplectic-euler-q (read in the program)",
+        "0.01 (ours)",
+    ]
+    assert cells["rigid-body, SGPD"][0] == "0.01, 0.001 after 3, 0.0001 after 5, 1e-05 after 7 (inferred)"
+    assert cells["Heun, pendulum"][6] == "heun (printed)"
+
+
+def test_failed_and_open_trials_are_counted():
     text = tables(pendulum([0.4, None, 0.6, None]), ABOUT)
-    assert table(text, "Table 1a")[0][2:] == ["0.5 (0.14)", "0.421 (0.1)", "2 of 5 seeds; 2 failed; 1 not run"]
-    assert "2 of 5 seeds; 2 failed; 1 not run" in sentence(text, "Pendulum, SGPD")
+    assert table(text, "Table 1a")[0][2:] == [
+        "0.5 (0.14)",
+        "-",
+        "0.421 (0.1)",
+        "0.14",
+        "-",
+        "2 of 5 trials; 2 failed; 1 not run",
+    ]
+    assert "2 of 5 trials; 2 failed; 1 not run" in sentence(text, "Pendulum, SGPD")
 
 
-def test_one_seed_has_no_std():
-    assert table(tables(pendulum([0.4]), ABOUT | {"seeds": 1}), "Table 1a")[0][2] == "0.4 (-)"
+def test_one_trial_has_no_std():
+    assert table(tables(pendulum([0.4]), ABOUT | {"recordings": 1}), "Table 1a")[0][2] == "0.4 (-)"
 
 
 @pytest.mark.parametrize(
@@ -56,17 +100,17 @@ def test_one_seed_has_no_std():
         ([0.2, 0.3], "0.17 (41 %) lower than the published 0.421 (0.1), outside its spread"),
         ([42.1, 42.1], "42 (1e+02 times) higher than the published 0.421 (0.1), outside its spread"),
         ([0.6, 0.7], "0.23 (54 %) higher than the published 0.421 (0.1), outside its spread"),
-        ([None, None], "no L2 error on exact truth (0 of 2 seeds; 2 failed); the paper prints 0.421 (0.1)"),
+        ([None, None], "no L2 error on exact truth (0 of 2 trials; 2 failed); the paper prints 0.421 (0.1)"),
     ],
 )
 def test_a_difference_is_said_with_its_size_and_place(values, said):
-    text = tables(pendulum(values), ABOUT | {"seeds": 2})
+    text = tables(pendulum(values), ABOUT | {"recordings": 2})
     assert said in sentence(text, "Pendulum, SGPD")
     assert "on exact truth" in sentence(text, "Pendulum, SGPD")
 
 
 def test_the_published_truth_is_named_and_our_own_method_has_no_published_number():
-    text = tables(pendulum([0.4, 0.5], "default", truth="published"), ABOUT | {"seeds": 2})
+    text = tables(pendulum([0.4, 0.5], "default", truth="published"), ABOUT | {"recordings": 2})
     said = sentence(text, "Pendulum, SGPD (default fit)")
     assert "on the published truth (explicit Euler with a short step)" in said
     assert "the paper prints no number for it" in said
@@ -76,8 +120,8 @@ def test_energies_stand_beside_the_published_ones_with_the_missing_digit_said():
     ours = rows(
         *(row("non-separable", "sgpd", s, energy_error=e, energy_std=0.002) for s, e in enumerate((2e-4, 4e-4)))
     )
-    text = tables(ours, ABOUT | {"seeds": 2})
-    assert table(text, "Table 1b")[0] == ["SGPD", "0.0003 (0.00014)", "0.0009", "0.002 (0)", "-", "2 of 2 seeds"]
+    text = tables(ours, ABOUT | {"recordings": 2})
+    assert table(text, "Table 1b")[0] == ["SGPD", "0.0003 (0.00014)", "0.0009", "0.002 (0)", "-", "2 of 2 trials"]
     assert "digit before 10^-3 is missing in print" in text.split("## Table 1b")[1].split("|")[0]
     said = sentence(text, "Energy of the non-separable system, SGPD")
     assert "error 0.0003, standard deviation 0.002" in said
@@ -85,7 +129,7 @@ def test_energies_stand_beside_the_published_ones_with_the_missing_digit_said():
     assert "SGPD | - | 0.007 | - | 0.01 | -" in text
 
 
-def test_structure_shows_the_worst_seed_and_all_failed_draws():
+def test_structure_shows_the_worst_trial_and_all_failed_draws():
     ours = rows(
         row("rigid-body", "sgpd", 0, det_error=None, invariant_error=1e-12, failed_paths=1),
         row("rigid-body", "sgpd", 1, det_error=None, invariant_error=3e-10, failed_paths=2),
@@ -117,7 +161,7 @@ def test_the_heun_table_has_a_column_for_each_step_and_counts_failures():
     assert [line[1] for line in cells] == ["Heun", "Euler", "Heun", "Euler"]
     assert cells[1][-1] == "-; 2 of 2 failed"
     assert "- adaptively, 2 of 2 failed" in sentence(text, "Other steps, Euler")
-    assert "(pendulum, adaptive), Euler, seed 0, 1: No rollout stayed finite." in text
+    assert "(pendulum, adaptive), Euler, trial 0/0, 1/0: No rollout stayed finite." in text
 
 
 def test_there_is_one_sentence_for_each_published_number_that_was_run():
@@ -139,4 +183,4 @@ def test_no_null_stops_anything():
     assert "No result yet." in tables([], ABOUT)
 
 
-KEYS = ("task", "method", "seed", "truth", "system", "step", "solver")
+KEYS = ("task", "method", "recording", "training", "truth", "system", "step", "solver")

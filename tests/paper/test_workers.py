@@ -9,9 +9,13 @@ import pytest
 
 from sgpd.outcome import BadInput, NumericalFailure, Outcome
 from sgpd.paper.experiments import Experiment
+from sgpd.paper.results import Trial
 from sgpd.paper.workers import in_turn, side_by_side
 
-NETWORKS = [(Experiment(name, "hnn", "exact", quick=True), [3]) for name in ("non-separable", "pendulum")]
+TRIAL = Trial(3, 1)
+NETWORKS = [
+    (Experiment(name, "hnn", "exact", quick=True, reading=None), [TRIAL]) for name in ("non-separable", "pendulum")
+]
 
 
 class Heard:
@@ -20,8 +24,8 @@ class Heard:
     def __init__(self):
         self.begun, self.progress = [], []
 
-    def begin(self, experiment, index, count, seeds):
-        self.begun.append((index, count, seeds))
+    def begin(self, experiment, index, count, trials):
+        self.begun.append((index, count, trials))
         return lambda done, total: self.progress.append((index, done, total))
 
     def end(self, *_):
@@ -44,7 +48,7 @@ def test_side_by_side_gives_the_same_numbers_as_in_turn_and_tells_how_it_goes_on
         (other,) = there[experiment]
         assert other.row["l2"] == one.row["l2"]
         np.testing.assert_array_equal(other.curves["mean"], one.curves["mean"])
-    assert sorted(heard.begun) == [(0, 2, [3]), (1, 2, [3])]
+    assert sorted(heard.begun) == [(0, 2, [TRIAL]), (1, 2, [TRIAL])]
     for index in (0, 1):
         last = [each for each in heard.progress if each[0] == index][-1]
         assert last[1] == last[2] > 0
@@ -53,7 +57,7 @@ def test_side_by_side_gives_the_same_numbers_as_in_turn_and_tells_how_it_goes_on
 
 def test_a_failure_there_is_raised_here_and_no_process_is_left():
     with pytest.raises(ValueError, match="no-such"):
-        list(side_by_side([(Experiment("no-such", "hnn", "exact", quick=True), [0])] * 2, Heard(), 2))
+        list(side_by_side([(Experiment("no-such", "hnn", "exact", quick=True, reading=None), [TRIAL])] * 2, Heard(), 2))
     assert _no_process_left()
 
 

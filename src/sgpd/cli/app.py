@@ -156,8 +156,16 @@ def paper(
         list[str] | None, typer.Option(help="sgpd, default, euler, hnn; may be repeated; else all.")
     ] = None,
     truth: Annotated[str, typer.Option(help="exact, or published: the authors' own drifting reference.")] = "exact",
-    seeds: Annotated[int, typer.Option(help="How many seeds of noise and start: 0, 1, ...")] = 5,
-    quick: Annotated[bool, typer.Option("--quick", help="Two seeds, shorter training: to see that all works.")] = False,
+    settings: Annotated[
+        str, typer.Option(help="program: as the authors' program has them, or printed: as the paper prints them.")
+    ] = "program",
+    jitter: Annotated[str, typer.Option(help="ours, or program: for the record; no single one serves all.")] = "ours",
+    recordings: Annotated[int, typer.Option(help="How many draws of the noise: 0, 1, ...")] = 5,
+    trainings: Annotated[int, typer.Option(help="How many trainings on each recording: 0, 1, ...")] = 2,
+    seeds: Annotated[int | None, typer.Option(hidden=True)] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="2 recordings, 1 short training on each: to see that all works.")
+    ] = False,
     jobs: Annotated[
         int | None, typer.Option(help="Experiments at a time, about 1 GB each; default: one a core, at most 4.")
     ] = None,
@@ -166,12 +174,25 @@ def paper(
 
     sgpd paper --out results
 
-    sgpd paper pendulum heun --method sgpd --seeds 3 --out some
+    sgpd paper pendulum heun --method sgpd --recordings 3 --out some
     """
     from sgpd.cli.paper import run_paper
+    from sgpd.paper.settings import Reading
 
-    at_once = min(os.cpu_count() or 1, 4) if jobs is None else jobs
-    run_paper(out, tasks or [], method or [], truth, 2 if quick else seeds, quick, at_once)
+    if seeds is not None:
+        typer.echo("note: --seeds is now --recordings (and --trainings); it will go.", err=True)
+        recordings, trainings = seeds, 1
+    run_paper(
+        out,
+        tasks=tasks or [],
+        methods=method or [],
+        truth=truth,
+        reading=Reading(settings, jitter),
+        recordings=2 if quick else recordings,
+        trainings=1 if quick else trainings,
+        quick=quick,
+        jobs=min(os.cpu_count() or 1, 4) if jobs is None else jobs,
+    )
 
 
 @app.command()

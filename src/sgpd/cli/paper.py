@@ -1,7 +1,6 @@
 """`sgpd paper` at the terminal: bars while it runs, tables when it is done."""
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -20,10 +19,10 @@ class Talk:
         self.bars = Progress(*columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal)
         self.running = {}
 
-    def begin(self, experiment, index: int, count: int, seeds: list[int]):
+    def begin(self, experiment, index: int, count: int, trials: list):
         """A new bar."""
         which = f"{index + 1}/{count}"
-        line = f"{which:<8} {experiment.name:<20} {len(seeds)} seeds"
+        line = f"{which:<8} {experiment.name:<20} {len(trials)} trials"
         bar = self.bars.add_task(line, total=None)
         self.running[experiment] = bar, line
         return lambda done, total: self.bars.update(bar, completed=done, total=total)
@@ -35,26 +34,18 @@ class Talk:
         self.console.print(f"{line}, {seconds:.0f} s", highlight=False)
 
 
-def run_paper(out: Path, tasks: Sequence[str], methods: Sequence[str], truth: str, seeds: int, quick: bool, jobs: int):
-    """Run what is missing, write everything, print the L2 table."""
+def run_paper(out: Path, **asked):
+    """Run what is missing of what is asked for (see `reproduce`), write everything, print the L2 table."""
     keep_compiled_programs()
     from sgpd.paper.reproduce import reproduce
+    from sgpd.paper.tables import asked as trials_asked
     from sgpd.paper.tables import l2_table
 
     console = Console(stderr=True)
     began, talk = time.monotonic(), Talk(console)
     with talk.bars:
-        results, about = reproduce(
-            out,
-            talk,
-            tasks=tasks,
-            methods=methods,
-            truth=truth,
-            seeds=seeds,
-            quick=quick,
-            jobs=jobs,
-        )
-    title, remark, header, rows = l2_table(results, about["seeds"])
+        results, about = reproduce(out, talk, **asked)
+    title, remark, header, rows = l2_table(results, trials_asked(about))
     table = Table(title=title, caption=remark, box=None)
     for heading in header:
         table.add_column(heading)

@@ -22,4 +22,5 @@ from sgpd.inference.problem import side_by_side as side_by_side
 from sgpd.inference.saving import load as load
 from sgpd.inference.variational import TrainingState as TrainingState
 from sgpd.inference.variational import initial_state as initial_state
+from sgpd.inference.variational import selection_draws as selection_draws
 from sgpd.inference.variational import train as train

@@ -22,7 +22,7 @@ from sgpd.inference.pieces import Pieces
 from sgpd.inference.posterior import FieldPosterior, feature_counts
 from sgpd.inference.problem import Variational, prepare, side_by_side
 from sgpd.inference.smoothing import smooth_run
-from sgpd.inference.variational import initial_state, train
+from sgpd.inference.variational import Selected, initial_state, train
 from sgpd.integrators import Integrator
 from sgpd.integrators import get as get_integrator
 from sgpd.outcome import SgpdWarning, unknown_name
@@ -256,7 +256,8 @@ def _model(
     data: Trajectories, integrator: Integrator, settings: Variational, x0: str, state, cut: Windows, index: int
 ) -> Model:
     """The model of one seed."""
-    parameters: Parameters = jax.tree.map(lambda leaf: leaf[index], state.best)
+    best: Selected = jax.tree.map(lambda leaf: leaf[index], state.best)
+    parameters: Parameters = best.parameters
     bounded = x0 != "observed" and settings.stride is None
     unweighted = settings.likelihood_factor == settings.kl_factor == 1
     posterior, kept = parameters.field.plain(), _kept(cut, settings)
@@ -274,8 +275,16 @@ def _model(
         spread=settings.spread,
         history=[{k: v if np.isscalar(v) else float(v[index]) for k, v in line.items()} for line in state.history],
         run_names=data.run_names,
-        facts=_about(data),
+        facts=_about(data) | _selection(best),
     )
+
+
+def _selection(best: Selected) -> dict:
+    """Which epoch was selected, its rollout error, and the random numbers of the draws that it is the error of."""
+    if not np.isfinite(best.error):
+        return {}
+    key = jax.random.key_data(best.keys).tolist()
+    return {"selection": {"epoch": int(best.epoch), "rollout_error": float(best.error), "key": key}}
 
 
 def _about(data: Trajectories) -> dict:

@@ -12,7 +12,10 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int
 
+from sgpd.arrays import Key
+from sgpd.fields import Field
 from sgpd.gp import FramedGaussian
+from sgpd.gp.features import Spread
 from sgpd.inference.bound import Bound, Noise, Parameters, bound
 from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.posterior import Features, FieldPosterior, sample_frequencies, sample_normals
@@ -33,9 +36,17 @@ class TrainingState(NamedTuple):
     optimiser: Any  # optax.ApplyIfFiniteState
     keys: Array
     epoch: int
-    best: Parameters  # by rollout error, among the epochs that count
-    best_error: Float[Array, " seeds"]
+    best: "Selected"
     history: list[dict]
+
+
+class Selected(NamedTuple):
+    """The parameters that a training ends with: those of the smallest rollout error among the epochs that count."""
+
+    parameters: Parameters
+    error: Float[Array, " seeds"]
+    epoch: Int[Array, " seeds"]
+    keys: Array  # of the draws whose error it is
 
 
 def _rates(parameters: Parameters, settings: Variational) -> Parameters:
@@ -68,7 +79,8 @@ def initial_state(problem: Problem, parameters: Parameters, seeds: Sequence[int]
     moving = jax.tree.map(bool, _rates(parameters, problem.settings))
     optimiser = jax.vmap(_optimiser(problem).init)(eqx.filter(parameters, moving))
     keys = jnp.stack([jr.key(seed) for seed in seeds])
-    return TrainingState(parameters, optimiser, keys, 0, parameters, jnp.full(len(seeds), jnp.inf), [])
+    none = Selected(parameters, jnp.full(len(seeds), jnp.inf), jnp.zeros(len(seeds), int), keys)
+    return TrainingState(parameters, optimiser, keys, 0, none, [])
 
 
 def train(
@@ -97,19 +109,20 @@ def _epoch(problem: Problem, state: TrainingState) -> TrainingState:
     keys, parameters, optimiser, estimates = _pass(problem, state.parameters, state.optimiser, state.keys)
     if np.any(np.asarray(optimiser.notfinite_count) >= MAX_SKIPPED):
         raise NumericalFailure(Outcome.DIVERGED, f"This was in epoch {state.epoch + 1} of {problem.epochs}.")
-    best, best_error = _selected(problem, state, parameters, keys[:, 2])
+    best = _better(problem, state, parameters, keys[:, 2])
     history = [*state.history, _record(state.epoch, estimates, problem.settings)]
-    return TrainingState(parameters, optimiser, keys[:, 0], state.epoch + 1, best, best_error, history)
+    return TrainingState(parameters, optimiser, keys[:, 0], state.epoch + 1, best, history)
 
 
-def _selected(problem: Problem, state: TrainingState, parameters: Parameters, keys: Array) -> tuple[Parameters, Array]:
+def _better(problem: Problem, state: TrainingState, parameters: Parameters, keys: Array) -> Selected:
     """The best parameters so far, seed by seed, among the epochs that count; the newest where none is selected."""
     if state.epoch < problem.epochs - problem.settings.select_last:
-        return parameters, state.best_error
+        return state.best._replace(parameters=parameters)
     error = _rollout_error(problem, parameters.field, keys)
-    better = error < state.best_error
+    new = Selected(parameters, error, jnp.full(error.shape, state.epoch + 1), keys)
+    better = error < state.best.error
     choose = lambda new, old: jnp.where(better.reshape(-1, *[1] * (new.ndim - 1)), new, old)
-    return jax.tree.map(choose, parameters, state.best), jnp.minimum(error, state.best_error)
+    return jax.tree.map(choose, new, state.best)
 
 
 def _record(epoch: int, estimates: Bound, settings: Variational) -> dict:
@@ -193,17 +206,24 @@ def _rollout_error(problem: Problem, posterior: FieldPosterior, keys: Array) -> 
 
     def one_seed(problem, posterior, key):
         settings, whole = problem.settings, problem.whole
-        k_frequencies, k_paths = jr.split(key)
-        frequencies = sample_frequencies(k_frequencies, posterior, settings.features, settings.spread)
-        normals, weights = sample_normals(k_paths, posterior, settings.features, (SELECTION_PATHS,))
 
-        def one_path(normals, weights):
-            field = posterior.draw(normals, Features(frequencies, weights))
+        def one_path(field):
             roll = lambda x0, steps: rollout(problem.integrator, field, x0, steps, whole.steps_per_interval).states
             return jax.vmap(roll)(problem.whole_starts, whole.steps)
 
-        mean = jax.vmap(one_path)(normals, weights).mean(axis=0)
+        fields = selection_draws(posterior, key, settings.features, settings.spread)
+        mean = eqx.filter_vmap(one_path)(fields).mean(axis=0)
         error = jnp.sum(jnp.where(whole.observed, mean - whole.states, 0.0) ** 2)
         return jnp.where(jnp.isfinite(error), error, jnp.inf)
 
     return jax.vmap(one_seed)(problem, posterior, keys)
+
+
+def selection_draws(posterior: FieldPosterior, key: Key, features: int, spread: Spread) -> Field:
+    """The five fields, stacked, by whose rollouts a model is judged for the selection."""
+    k_frequencies, k_paths = jr.split(key)
+    frequencies = sample_frequencies(k_frequencies, posterior, features, spread)
+    normals, weights = sample_normals(k_paths, posterior, features, (SELECTION_PATHS,))
+    return eqx.filter_vmap(lambda normals, weights: posterior.draw(normals, Features(frequencies, weights)))(
+        normals, weights
+    )

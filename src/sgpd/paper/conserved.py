@@ -14,16 +14,16 @@ from sgpd.paper.panels import (
     log_axis,
     of_tasks,
     said_of,
-    seeds_of,
     size,
     spread,
     stacked,
     training_end,
+    trials_of,
 )
 from sgpd.paper.results import METHODS, Result
 from sgpd.paper.summaries import number
 
-SPREAD = "median (line) and range (band) over all draws and seeds"
+SPREAD = "median (line) and range (band) over all draws and trials"
 
 
 @rc_context(STYLE)
@@ -44,7 +44,7 @@ def determinant(results: list[Result]) -> Drawn | None:
     every = [r for rows in found.values() for r in rows]
     caption = (
         f"Determinant of each step's derivative, |det ψ' - 1|: {SPREAD}; 0 is drawn at 1e-17, the view ends at 1000. "
-        f"{seeds_of(of_tasks(results, found))}"
+        f"{trials_of(of_tasks(results, found))}"
     )
     alt = f"Largest |det ψ' - 1|. {_largest(every, 'determinant', 1.0)}"
     return Drawn(figure, "Volume preservation", caption, alt)
@@ -66,7 +66,7 @@ def invariant(results: list[Result]) -> Drawn | None:
     log_axis(panels[1], 1e-17, 1e3)
     panels[1].set(title="its deviation", xlabel="time [s]", ylabel="||x|² - 1|")
     legend(figure, panels)
-    run = seeds_of(of_tasks(results, ["rigid-body"]))
+    run = trials_of(of_tasks(results, ["rigid-body"]))
     caption = f"The invariant |x|² = 1: {SPREAD}. What leaves the view is cut off. {run}"
     return Drawn(figure, "Quadratic invariant", caption, f"Largest ||x|² - 1|. {_largest(rows, 'invariant', 1.0)}")
 
@@ -85,7 +85,7 @@ def energy(results: list[Result]) -> Drawn | None:
         axes.set(title=heading(task), xlabel="time [s]", ylabel="energy")
         findings.append(f"True energy {number(true)}. {_largest(rows, 'energy', true)}")
     legend(figure, panels)
-    run = seeds_of(of_tasks(results, found))
+    run = trials_of(of_tasks(results, found))
     caption = f"The true energy along rollouts: {SPREAD}. What leaves the view is cut off. {run}"
     return Drawn(figure, "Energy along rollouts", caption, "Largest deviation of any draw. " + " ".join(findings))
 

@@ -2,19 +2,19 @@
 
 from sgpd.paper.published import ENERGIES, L2_ERRORS, Energy, Errors
 from sgpd.paper.results import METHODS, TASKS, Result, chosen
-from sgpd.paper.summaries import ABSENT, Summary, mean_and_std, number, over_seeds
+from sgpd.paper.summaries import ABSENT, Summary, mean_and_std, number, over_trials
 
 TRUTHS = {"exact": "exact truth", "published": "the published truth (explicit Euler with a short step)"}
 
 
-def differences(results: list[Result], seeds: int) -> list[str]:
+def differences(results: list[Result], trials: int) -> list[str]:
     """The sentences, in the paper's order: L2 errors, then energies, then the Heun experiment."""
     pairs = [(task, method) for task in TASKS if task != "heun" for method in METHODS]
     found = {pair: chosen(results, task=pair[0], method=pair[1]) for pair in pairs}
     found = {pair: rows for pair, rows in found.items() if rows}
-    errors = [_l2(*pair, rows, seeds) for pair, rows in found.items()]
-    energies = [_energy(*pair, rows, seeds, ENERGIES[pair]) for pair, rows in found.items() if pair in ENERGIES]
-    return errors + energies + _heun(results, seeds)
+    errors = [_l2(*pair, rows, trials) for pair, rows in found.items()]
+    energies = [_energy(*pair, rows, trials, ENERGIES[pair]) for pair, rows in found.items() if pair in ENERGIES]
+    return errors + energies + _heun(results, trials)
 
 
 def name(task: str, method: str) -> str:
@@ -34,35 +34,37 @@ def compare(ours: float, published: Errors) -> str:
     return f"{number(away, 2)} ({share}) {direction} than the published {printed}, {place} its spread"
 
 
-def _setting(rows: list[Result], values: Summary, seeds: int) -> str:
+def _setting(rows: list[Result], values: Summary, trials: int) -> str:
     truths = sorted({TRUTHS[row.row["truth"]] for row in rows})
-    return f"on {' and '.join(truths)} ({values.seeds(seeds)})"
+    return f"on {' and '.join(truths)} ({values.trials(trials)})"
 
 
-def _l2(task: str, method: str, rows: list[Result], seeds: int) -> str:
-    values, published = over_seeds(rows, "l2"), L2_ERRORS.get((task, method))
+def _l2(task: str, method: str, rows: list[Result], trials: int) -> str:
+    values, published = over_trials(rows, "l2"), L2_ERRORS.get((task, method))
     printed = "the paper prints no number for it"
     if published:
         printed = f"the paper prints {mean_and_std(published.mean, published.std)}"
-    setting = _setting(rows, values, seeds)
+    setting = _setting(rows, values, trials)
+    selected = over_trials(rows, "l2_selected")
+    own = f", {selected} of the draws that won the selection" if selected.values else ""
     if values.mean is None:
         return f"{name(task, method)}: no L2 error {setting}; {printed}."
     said = compare(values.mean, published) if published else printed
-    return f"{name(task, method)}: L2 error {values} {setting}; {said}."
+    return f"{name(task, method)}: L2 error {values}{own} {setting}; {said}."
 
 
-def _energy(task: str, method: str, rows: list[Result], seeds: int, published: Energy) -> str:
-    error, std = over_seeds(rows, "energy_error"), over_seeds(rows, "energy_std")
+def _energy(task: str, method: str, rows: list[Result], trials: int, published: Energy) -> str:
+    error, std = over_trials(rows, "energy_error"), over_trials(rows, "energy_std")
     remark = f" ({published.remark})" if published.remark else ""
     printed = f"the paper prints {number(published.error)} and {number(published.std)}{remark}"
     head = f"Energy of the {TASKS[task].title}, {METHODS[method].title}"
     if error.mean is None:
-        return f"{head}: none {_setting(rows, error, seeds)}; {printed}."
-    ours = f"error {number(error.mean)}, standard deviation {number(std.mean)} {_setting(rows, error, seeds)}"
+        return f"{head}: none {_setting(rows, error, trials)}; {printed}."
+    ours = f"error {number(error.mean)}, standard deviation {number(std.mean)} {_setting(rows, error, trials)}"
     return f"{head}: {ours}; {printed}; our error is {number(error.mean / published.error, 2)} times the published one."
 
 
-def _heun(results: list[Result], seeds: int) -> list[str]:
+def _heun(results: list[Result], trials: int) -> list[str]:
     sentences = []
     for method in METHODS:
         rows = chosen(results, task="heun", method=method)
@@ -87,7 +89,7 @@ def at(row: dict) -> str:
 def by_step(rows: list[Result]) -> dict[str, Summary]:
     """L2 errors of one Heun model by prediction step, longest first, adaptive last."""
     ordered = sorted({row.row.get("step") or 0.0 for row in rows}, reverse=True)
-    return {at({"step": s or None}): over_seeds(chosen(rows, step=s or None), "l2") for s in ordered}
+    return {at({"step": s or None}): over_trials(chosen(rows, step=s or None), "l2") for s in ordered}
 
 
 def _steps(rows: list[Result]) -> str:

@@ -15,8 +15,8 @@ from sgpd.paper.hnn import DIFFERENCES, roll, train_networks
 from sgpd.paper.measuring import PATHS as BAND_PATHS
 from sgpd.paper.measuring import l2_error, measure_model, measure_paths
 from sgpd.paper.published import L2_ERRORS
-from sgpd.paper.results import Result
-from sgpd.paper.settings import PATHS, SETTINGS, WINDOWS, Setting
+from sgpd.paper.results import Result, Trial
+from sgpd.paper.settings import PATHS, Reading, Setting, setting_of
 from sgpd.paper.training import Progress, train_models
 from sgpd.paper.truths import noisy_start, record, solve, truth_of
 from sgpd.structures import Hamiltonian, QuadraticInvariant, Separable
@@ -41,18 +41,28 @@ LONG = 10  # ... so many epochs
 QUICK_FEATURES = 256  # at most, in a quick run
 QUICK_PATHS = 16  # behind its bands
 EMPTY = dict.fromkeys(
-    ("l2", "energy_error", "energy_std", "det_error", "symplectic_defect", "invariant_error", "coverage95")
+    (
+        "l2",
+        "l2_selected",
+        "energy_error",
+        "energy_std",
+        "det_error",
+        "symplectic_defect",
+        "invariant_error",
+        "coverage95",
+    )
 )
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One training of `method` on `system` for some seeds at once; `heun` is the SGPD of the Heun experiment."""
+    """One training of `method` on `system` for some trials at once; `heun` is the SGPD of the Heun experiment."""
 
     system_name: str
     method: str  # sgpd, default, euler, hnn or heun
     truth: str
     quick: bool
+    reading: Reading | None  # of the settings; the paper has none for the default fit, and few for the network
 
     @property
     def name(self) -> str:
@@ -71,7 +81,7 @@ class Experiment:
 
     @property
     def rows(self) -> list[dict]:
-        """What identifies each row that comes out for a seed: task, method and, for the Heun experiment, the solver."""
+        """What identifies each row that comes out for a trial: task, method and, for other steps, the solver."""
         own = [] if self.method == "heun" else [{"task": self.system_name, "method": self.method}]
         if self.system_name not in HEUN_SYSTEMS or self.method not in ("heun", "euler"):
             return own
@@ -104,18 +114,22 @@ class Experiment:
 
     @property
     def settings(self) -> str:
-        """A digest of all that the numbers depend on, besides the seed: results of other settings are not reused."""
+        """A digest of all that the numbers depend on, besides the trial: results of other settings are not reused."""
         own = {"hnn": self.network_steps, "default": (DEFAULTS[self.system_name], self.engine)}
-        setting = own.get(self.method) or _setting(self)
-        facts = (sgpd.__version__, self, setting, WINDOWS[self.system_name], PATHS, self.band_paths)
+        setting = own.get(self.method) or shortened(self)
+        facts = (sgpd.__version__, self, setting, PATHS, self.band_paths)
         return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 
-def experiments(tasks: Sequence[str], methods: Sequence[str], truth: str, quick: bool) -> list[Experiment]:
+def experiments(
+    tasks: Sequence[str], methods: Sequence[str], truth: str, quick: bool, reading: Reading
+) -> list[Experiment]:
     """All trainings that the rows of these tasks and methods need."""
     pairs = [(name, method) for name in sgpd.systems.names() for method in ("sgpd", "default", "euler", "hnn")]
     pairs = [pair for pair in pairs if pair != ("rigid-body", "hnn")]  # a network needs pairs of p and q
-    every = [Experiment(*pair, truth, quick) for pair in [*pairs, *((name, "heun") for name in HEUN_SYSTEMS)]]
+    pairs += [(name, "heun") for name in HEUN_SYSTEMS]
+    read = lambda method: None if method in ("default", "hnn") else reading
+    every = [Experiment(system, method, truth, quick, read(method)) for system, method in pairs]
     return [e for e in every if any(wanted(row, tasks, methods) for row in e.rows)]
 
 
@@ -124,26 +138,30 @@ def wanted(row: dict, tasks: Sequence[str], methods: Sequence[str]) -> bool:
     return row["task"] in tasks and row["method"] in methods
 
 
-def run(experiment: Experiment, seeds: Sequence[int], progress: Progress | None = None) -> list[Result]:
-    """Every row of an experiment, for every seed."""
+def run(experiment: Experiment, trials: Sequence[Trial], progress: Progress | None = None) -> list[Result]:
+    """Every row of an experiment, for every trial."""
     began = time.monotonic()
     _, truth = solve(experiment.system, experiment.truth)
-    recordings = [record(experiment.system, truth, seed) for seed in seeds]
+    made = {number: record(experiment.system, truth, number) for number in {trial.recording for trial in trials}}
+    recordings = [made[trial.recording] for trial in trials]
+    seeds = [trial.seed for trial in trials]
     if experiment.method == "hnn":
         measured = _networks(experiment, recordings, truth, seeds, progress)
     else:
         models = _models(experiment, recordings, seeds, progress)
-        measured = [_measured(experiment, *each, truth) for each in zip(models, seeds, strict=True)]
-    seconds = (time.monotonic() - began) / len(seeds)
+        measured = [_measured(experiment, *each, truth) for each in zip(models, trials, strict=True)]
+    seconds = (time.monotonic() - began) / len(trials)
     return [
-        _result(experiment, identity, seed, recording, truth, seconds, *found)
-        for seed, recording, per_row in zip(seeds, recordings, measured, strict=True)
+        _result(experiment, identity, trial, recording, truth, seconds, *found)
+        for trial, recording, per_row in zip(trials, recordings, measured, strict=True)
         for identity, found in zip(experiment.rows, per_row, strict=True)
     ]
 
 
-def _setting(experiment: Experiment) -> Setting:
-    setting = SETTINGS[experiment.key]
+def shortened(experiment: Experiment) -> Setting:
+    """The setting of an experiment, with a shorter training in a quick run."""
+    assert experiment.reading is not None
+    setting = setting_of(experiment.key, experiment.reading)
     if experiment.quick:
         setting = dataclasses.replace(setting, features=min(setting.features, QUICK_FEATURES))
     if not experiment.quick or setting.epochs < LONG:
@@ -165,18 +183,17 @@ def _models(
             if progress is not None:
                 progress(index + 1, len(seeds))
         return models
-    windows = WINDOWS[experiment.system_name]
-    return train_models(experiment.system, _setting(experiment), windows, recordings, seeds, progress)
+    return train_models(experiment.system, shortened(experiment), recordings, seeds, progress)
 
 
-def _measured(experiment: Experiment, model: Model, seed: int, truth: np.ndarray) -> list[tuple[dict, dict]]:
-    """Numbers and curves for each row of one seed."""
-    noisy = noisy_start(experiment.system, seed)
+def _measured(experiment: Experiment, model: Model, trial: Trial, truth: np.ndarray) -> list[tuple[dict, dict]]:
+    """Numbers and curves for each row of one trial."""
+    noisy = noisy_start(experiment.system, trial.recording)
     how = [_how(row, model) for row in experiment.rows]
     counts = ", ".join(map(str, dict.fromkeys(model.features)))
     features = f"{counts} {'Sobol' if model.spread == 'quasi' else model.spread}"
     paths = experiment.band_paths
-    found = [measure_model(model, experiment.system, truth, noisy, seed, paths, **each) for each in how]
+    found = [measure_model(model, experiment.system, truth, noisy, trial.seed, paths, **each) for each in how]
     return [(numbers | {"features": features}, curves) for numbers, curves in found]
 
 
@@ -226,7 +243,7 @@ def _network_row(system: System, truth: np.ndarray, paths: dict[str, tuple[np.nd
 def _result(
     experiment: Experiment,
     identity: dict,
-    seed: int,
+    trial: Trial,
     recording: Trajectories,
     truth: np.ndarray,
     seconds: float,
@@ -235,8 +252,15 @@ def _result(
 ) -> Result:
     published = L2_ERRORS.get((identity["task"], identity["method"]))
     row = identity | EMPTY | {"failure": None}
-    row |= {"seed": seed, "truth": truth_of(experiment.system, experiment.truth), "seconds": seconds}
+    row |= {
+        **trial._asdict(),
+        "seed": trial.seed,
+        "truth": truth_of(experiment.system, experiment.truth),
+        "seconds": seconds,
+    }
     row |= {"l2_published": published.mean if published else None}
+    reading = dict.fromkeys(Reading._fields) if experiment.reading is None else experiment.reading._asdict()
+    row |= {f"read_{name}": value for name, value in reading.items()}
     row |= {"quick": experiment.quick, "settings": experiment.settings} | numbers
     run = recording.runs[0]
     always = {

@@ -8,7 +8,7 @@ import numpy as np
 
 import sgpd
 from sgpd.gp import spread_normals
-from sgpd.paper.settings import SETTINGS
+from sgpd.paper.settings import PRINTED, system_of
 
 PAPER = 10_000
 SHIFTS = 8  # of the Sobol points, over which the error is averaged
@@ -24,7 +24,7 @@ def _sentence(key: tuple[str, str]) -> str:
     ours, papers = covariance_errors(key)
     verdict = "as good or better" if ours <= papers else f"{ours / papers:.1f} times larger"
     return (
-        f"{' '.join(key)}: {SETTINGS[key].features} Sobol features, rms error of the correlation {ours:.1e} over pairs "
+        f"{' '.join(key)}: {PRINTED[key].features} Sobol features, rms error of the correlation {ours:.1e} over pairs "
         f"of recorded states, against {papers:.1e} expected of {PAPER:,} independent ones ({verdict})."
     )
 
@@ -35,8 +35,8 @@ def covariance_errors(key: tuple[str, str]) -> tuple[float, float]:
     A feature is cos(ω·δ) with ω ~ N(0, I), δ = (x - y)/l. Its mean is φ(δ) = exp(-|δ|²/2), and its variance
     (1 + φ(2δ))/2 - φ(δ)², so that independent features need no sampling.
     """
-    setting = SETTINGS[key]
-    system = sgpd.systems.get(key[1] if key[0] == "heun" else key[0])
+    setting = PRINTED[key]
+    system = sgpd.systems.get(system_of(key))
     states = system.simulate(system.x0, np.linspace(0, system.duration, ROWS))
     ours, papers = [], []
     for spec in setting.structure.groups(states.shape[1]):

@@ -14,7 +14,7 @@ from sgpd.paper.panels import (
     Drawn,
     by_method,
     errors,
-    first_seed,
+    first_trial,
     grid,
     having,
     heading,
@@ -25,12 +25,12 @@ from sgpd.paper.panels import (
     log_axis,
     of_tasks,
     said_of,
-    seeds_of,
     size,
     spread,
     tame,
     thin,
     training_end,
+    trials_of,
 )
 from sgpd.paper.results import METHODS, TASKS, Result, chosen
 
@@ -53,16 +53,16 @@ def l2_over_time(results: list[Result]) -> Drawn | None:
         log_axis(axes, 1e-4 * reach, 2 * reach)
         axes.set(title=heading(task), xlabel="time [s]", ylabel="|X - mean|")
     legend(figure, panels)
-    run = seeds_of(of_tasks(results, found))
-    caption = f"Distance of averaged rollouts from the truth: mean (line), range over seeds (band). {CLIPPED} {run}"
+    run = trials_of(of_tasks(results, found))
+    caption = f"Distance of averaged rollouts from the truth: mean (line), range over trials (band). {CLIPPED} {run}"
     alt = said_of([r for rows in found.values() for r in rows], list(found), l2)
-    return Drawn(figure, "L2 error over time", caption, f"L2 error, mean over seeds. {alt}")
+    return Drawn(figure, "L2 error over time", caption, f"L2 error, mean over trials. {alt}")
 
 
 @rc_context(STYLE)
 def states(results: list[Result]) -> Drawn | None:
-    """Trajectories of the first seed."""
-    found = {task: first_seed(results, task) for task in SYSTEMS if chosen(results, task=task)}
+    """Trajectories of the first trial."""
+    found = {task: first_trial(results, task) for task in SYSTEMS if chosen(results, task=task)}
     places = _places(found)
     if not places:
         return None
@@ -72,7 +72,7 @@ def states(results: list[Result]) -> Drawn | None:
     legend(figure, panels)
     rows = [r for group in found.values() for r in group]
     finished = [r for r in rows if r.finished]
-    caption = f"States over time, the two-body problem in space, average of 5 rollouts. {CLIPPED} {seeds_of(rows)}"
+    caption = f"States over time, the two-body problem in space, average of 5 rollouts. {CLIPPED} {trials_of(rows)}"
     alt = said_of(finished, list(dict.fromkeys(r.row["task"] for r in finished)), l2)
     return Drawn(figure, "State trajectories", caption, f"L2 errors of the trajectories shown. {alt}")
 
@@ -113,7 +113,7 @@ def _orbit(axes, task: str, k: int, rows: list[Result]):
 
 @rc_context(STYLE)
 def uncertainty(results: list[Result]) -> Drawn | None:
-    """Bands of the first seed's five rollouts."""
+    """Bands of the first trial's five rollouts."""
     found = having(chosen(results, method="sgpd"), "std", SYSTEMS)
     places = _places(found)
     if not places:
@@ -125,7 +125,7 @@ def uncertainty(results: list[Result]) -> Drawn | None:
     shown = [rows[0] for rows in found.values()]
     caption = (
         "SGPD: mean and two standard deviations of 5 rollouts, as the supplement defines them; of the two-body "
-        f"problem one coordinate of eight. {CLIPPED} {seeds_of(shown)}"
+        f"problem one coordinate of eight. {CLIPPED} {trials_of(shown)}"
     )
     return Drawn(figure, "Uncertainty", caption, "Truth within the band of two standard deviations. " + _inside(shown))
 

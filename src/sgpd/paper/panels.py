@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
-from sgpd.paper.results import METHODS, TASKS, Method, Result, chosen
+from sgpd.paper.results import METHODS, TASKS, Method, Result, Trial, chosen, trial_of
 from sgpd.paper.summaries import number
 
 STYLE: dict = {"font.size": 9, "axes.titlesize": 9, "legend.fontsize": 9, "axes.linewidth": 0.6, "lines.linewidth": 1.1}
@@ -97,10 +97,10 @@ def heading(task: str) -> str:
     return f"{TASKS[task].label} {TASKS[task].title}"
 
 
-def first_seed(results: list[Result], task: str) -> list[Result]:
-    """The results of a task's first seed."""
+def first_trial(results: list[Result], task: str) -> list[Result]:
+    """The results of a task's first trial."""
     found = chosen(results, task=task)
-    return chosen(found, seed=found[0].row["seed"]) if found else []
+    return chosen(found, **trial_of(found[0].row)._asdict()) if found else []
 
 
 def of_tasks(results: list[Result], tasks: Iterable[str]) -> list[Result]:
@@ -114,10 +114,14 @@ def by_method(results: list[Result]) -> dict[str, list[Result]]:
     return {method: found for method, found in groups.items() if found}
 
 
-def seeds_of(results: list[Result]) -> str:
-    """`Seeds 0, 1, 2.`, and what is missing because it failed."""
-    seeds = sorted({result.row["seed"] for result in results})
-    return f"Seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}.{_failures(results)}"
+def trials_of(results: list[Result]) -> str:
+    """`Recordings 0, 1, 2; training 0.`, and what is missing because it failed."""
+    kinds = [f"{kind}{_numbers({result.row[kind] for result in results})}" for kind in Trial._fields]
+    return f"{'; '.join(kinds).capitalize()}.{_failures(results)}"
+
+
+def _numbers(found: set[int]) -> str:
+    return f"{'s' if len(found) > 1 else ''} {', '.join(map(str, sorted(found)))}"
 
 
 def _failures(results: list[Result]) -> str:

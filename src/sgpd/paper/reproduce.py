@@ -11,13 +11,14 @@ from sgpd.outcome import unknown_name
 from sgpd.paper.experiments import Experiment, experiments, wanted
 from sgpd.paper.features import feature_sentences
 from sgpd.paper.page import write_page, write_tables
-from sgpd.paper.results import TASKS, Result, load_result, save_result
-from sgpd.paper.settings import SETTINGS
+from sgpd.paper.results import MOST_RECORDINGS, TASKS, Result, Trial, load_result, save_result, trials
+from sgpd.paper.settings import JITTERS, READINGS, Reading
 from sgpd.paper.tables import About
 from sgpd.paper.truths import TRUTHS
 from sgpd.paper.workers import Listener, in_turn, side_by_side
 
 METHODS = ("sgpd", "default", "euler", "hnn")
+DEFAULT_READING = Reading()
 
 
 def reproduce(
@@ -27,7 +28,9 @@ def reproduce(
     tasks: Sequence[str] = (),
     methods: Sequence[str] = (),
     truth: str = "exact",
-    seeds: int = 5,
+    reading: Reading = DEFAULT_READING,
+    recordings: int = 5,
+    trainings: int = 2,
     quick: bool = False,
     jobs: int = 1,
 ) -> tuple[list[Result], About]:
@@ -38,18 +41,22 @@ def reproduce(
     _require("task", tasks, TASKS)
     _require("method", methods, METHODS)
     _require("truth", [truth], TRUTHS)
-    if seeds < 1:
-        raise ValueError(f"--seeds must be at least 1, got {seeds}.")
-    if jobs < 1:
-        raise ValueError(f"--jobs must be at least 1, got {jobs}.")
+    _require("settings", [reading.settings], READINGS)
+    _require("jitter", [reading.jitter], JITTERS)
+    for name, count in {"recordings": recordings, "trainings": trainings, "jobs": jobs}.items():
+        if count < 1:
+            raise ValueError(f"--{name} must be at least 1, got {count}.")
+    if recordings > MOST_RECORDINGS:
+        raise ValueError(f"--recordings must be at most {MOST_RECORDINGS}, got {recordings}.")
     began = time.monotonic()
-    chosen = experiments(tasks or list(TASKS), methods or METHODS, truth, quick)
+    chosen = experiments(tasks or list(TASKS), methods or METHODS, truth, quick, reading)
     if not chosen:
         raise ValueError("No experiment has this task and method: the paper has no HNN for rigid-body and heun.")
     folder = out / "runs"
     folder.mkdir(parents=True, exist_ok=True)  # before the work, so that a wrong folder is told at once
-    about = _about(chosen, tasks, methods, truth, seeds, quick)
-    missing = {e: [s for s in range(seeds) if not _finished(folder, e, s, tasks, methods)] for e in chosen}
+    wanted_trials = trials(recordings, trainings)
+    about = _about(chosen, tasks, methods, truth, reading, recordings, trainings, quick)
+    missing = {e: [t for t in wanted_trials if not _finished(folder, e, t, tasks, methods)] for e in chosen}
     work = [(experiment, missing[experiment]) for experiment in chosen if missing[experiment]]
     jobs = min(jobs, len(work))
     # Closed even when saving is interrupted: processes that were started end at once.
@@ -59,23 +66,23 @@ def reproduce(
                 save_result(result, _file(folder, experiment, result.row))
             listener.end(experiment, seconds)
             about["seconds"] = time.monotonic() - began
-            write_tables(out, stored(folder, truth, quick), about)
-    results = stored(folder, truth, quick)
+            write_tables(out, stored(folder, truth, quick, reading), about)
+    results = stored(folder, truth, quick, reading)
     write_page(out, results, about)
     return results, about
 
 
-def stored(folder: Path, truth: str, quick: bool) -> list[Result]:
+def stored(folder: Path, truth: str, quick: bool, reading: Reading) -> list[Result]:
     """All finished results of this kind in a folder, whichever run they come from."""
-    current = {e.settings for e in experiments(list(TASKS), METHODS, truth, quick)}
+    current = {e.settings for e in experiments(list(TASKS), METHODS, truth, quick, reading)}
     results = [_loaded(path) for path in sorted(folder.glob("*.npz"))]
     return [result for result in results if result is not None and result.row["settings"] in current]
 
 
-def _finished(folder: Path, experiment: Experiment, seed: int, tasks: Sequence[str], methods: Sequence[str]) -> bool:
-    """Whether every row that this experiment gives for a seed, as far as it was asked for, is there."""
+def _finished(folder: Path, experiment: Experiment, trial: Trial, tasks: Sequence[str], methods: Sequence[str]) -> bool:
+    """Whether every row that this experiment gives for a trial, as far as it was asked for, is there."""
     rows = [row for row in experiment.rows if wanted(row, tasks or list(TASKS), methods or METHODS)]
-    found = [_loaded(_file(folder, experiment, row | {"seed": seed})) for row in rows]
+    found = [_loaded(_file(folder, experiment, row | trial._asdict())) for row in rows]
     return all(result is not None and result.row["settings"] == experiment.settings for result in found)
 
 
@@ -89,22 +96,39 @@ def _loaded(path: Path) -> Result | None:
 
 def _file(folder: Path, experiment: Experiment, row: dict) -> Path:
     how = [row["system"], row["solver"], row["step"]] if row["task"] == "heun" else []
+    read = (
+        [f"{experiment.reading.settings}-settings", f"{experiment.reading.jitter}-jitter"] if experiment.reading else []
+    )
     kind = "quick" if experiment.quick else "full"
-    parts = [row["task"], row["method"], *how, experiment.truth, kind, f"seed{row['seed']}"]
+    trial = [f"recording{row['recording']}", f"training{row['training']}"]
+    parts = [row["task"], row["method"], *how, *read, experiment.truth, kind, *trial]
     return folder / ("_".join(str(part) for part in parts if part is not None) + ".npz")
 
 
 def _about(
-    chosen: list[Experiment], tasks: Sequence[str], methods: Sequence[str], truth: str, seeds: int, quick: bool
+    chosen: list[Experiment],
+    tasks: Sequence[str],
+    methods: Sequence[str],
+    truth: str,
+    reading: Reading,
+    recordings: int,
+    trainings: int,
+    quick: bool,
 ) -> About:
-    options = [*tasks, *(f"--method {method}" for method in methods), f"--truth {truth}", f"--seeds {seeds}"]
+    read = [f"--settings {reading.settings}", f"--jitter {reading.jitter}"]
+    counts = [f"--recordings {recordings}", f"--trainings {trainings}"]
+    options = [*tasks, *(f"--method {method}" for method in methods), f"--truth {truth}", *read, *counts]
+    settings = [e.key for e in chosen if e.reading is not None]
     return About(
         command=" ".join(["sgpd paper", *options, *(["--quick"] if quick else [])]),
         version=str(sgpd.__version__),
-        seeds=seeds,
+        recordings=recordings,
+        trainings=trainings,
         truth=truth,
         quick=quick,
-        features=feature_sentences([e.key for e in chosen if e.key in SETTINGS]),
+        settings=list(dict.fromkeys(settings)),
+        reading=reading,
+        features=feature_sentences(settings),
         seconds=0.0,
         notes=files("sgpd.paper").joinpath("NOTES.md").read_text(encoding="utf-8"),
     )

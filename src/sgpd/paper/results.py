@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,9 +52,29 @@ METHODS = MappingProxyType(
 )
 
 
+class Trial(NamedTuple):
+    """One training on one recording. Recordings differ in their noise, trainings in all other random numbers."""
+
+    recording: int
+    training: int
+
+    @property
+    def seed(self) -> int:
+        """Of the training: no two trials share one."""
+        return self.recording + 1000 * self.training
+
+
+MOST_RECORDINGS = 1000  # so that seeds differ
+
+
+def trials(recordings: int, trainings: int) -> list[Trial]:
+    """So many trainings on each of so many recordings."""
+    return [Trial(recording, training) for training in range(trainings) for recording in range(recordings)]
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
-    """One method on one task with one seed: a row of results.json, and the arrays that figures are drawn from."""
+    """One method on one task in one trial: a row of results.json, and the arrays that figures are drawn from."""
 
     row: dict
     curves: dict[str, np.ndarray]
@@ -65,19 +86,24 @@ class Result:
 
 
 def chosen(results: list[Result], **wanted) -> list[Result]:
-    """The results whose rows have all these values, by seed."""
+    """The results whose rows have all these values, by trial."""
     found = [result for result in results if all(result.row.get(key) == value for key, value in wanted.items())]
-    return sorted(found, key=lambda result: result.row["seed"])
+    return sorted(found, key=lambda result: trial_of(result.row))
+
+
+def trial_of(row: dict) -> Trial:
+    """Which trial a row is of."""
+    return Trial(row["recording"], row["training"])
 
 
 def sorted_rows(results: list[Result]) -> list[dict]:
-    """The rows by task, method, seed, system, solver and step, in the paper's order."""
+    """The rows by task, method, trial, system, solver and step, in the paper's order."""
     tasks, methods = list(TASKS), list(METHODS)
 
     def place(row: dict) -> tuple:
         step = math.inf if row.get("step") is None else row["step"]
         kind = (row.get("system") or "", row.get("solver") or "", step)
-        return tasks.index(row["task"]), methods.index(row["method"]), row["seed"], *kind
+        return tasks.index(row["task"]), methods.index(row["method"]), *trial_of(row), *kind
 
     return sorted((result.row for result in results), key=place)
 

@@ -9,7 +9,7 @@ import optax
 from sgpd import Model, Trajectories, Variational, fit
 from sgpd.gp import SquaredExponential, ValueGaussian
 from sgpd.inference import FieldPosterior, LatentGroup
-from sgpd.paper.settings import PATHS, Latent, Setting, Windows
+from sgpd.paper.settings import PATHS, Latent, Setting
 from sgpd.systems import System
 
 Progress = Callable[[int, int], None]
@@ -19,38 +19,42 @@ MEAN_STD = 0.05  # of the first inducing values: μ ~ N(0, 0.05²) in all tables
 def train_models(
     system: System,
     setting: Setting,
-    windows: Windows,
     recordings: Sequence[Trajectories],
     seeds: Sequence[int],
     progress: Progress | None = None,
 ) -> list[Model]:
     """One model a seed."""
-    rows = len(recordings[0].runs[0])
-    per_epoch = -(-(rows - windows.length + 1) // windows.batch)
-    inference = Variational(
-        shooting=False,
-        window=windows.length,
-        stride=1,
-        batch=windows.batch,
-        paths=PATHS,
-        epochs=setting.epochs,
-        learning_rate=_schedule(setting, per_epoch),
-        prior_rate=1.0,
-        likelihood_factor=windows.a,
-        kl_factor=windows.b,
-        features=setting.features,
-        noise=tuple(np.sqrt(system.noise_variance)),
-        select_last=setting.select_last,
-    )
     return fit(
         recordings,
         setting.structure,
         setting.integrator,
         x0="observed",
-        inference=inference,
+        inference=inference_of(system, setting, len(recordings[0].runs[0])),
         initial=[initial_posterior(setting, len(system.names), seed) for seed in seeds],
         seed=seeds,
         progress=progress,
+    )
+
+
+def inference_of(system: System, setting: Setting, rows: int) -> Variational:
+    """The engine's settings for recordings of so many rows."""
+    windows = rows - setting.rows + 1
+    # The engine multiplies the log density of a batch by windows / batch, so that it stands for that of all windows.
+    alone = 1.0 if setting.estimated else setting.batch / windows
+    return Variational(
+        shooting=False,
+        window=setting.rows,
+        stride=1,
+        batch=setting.batch,
+        paths=PATHS,
+        epochs=setting.epochs,
+        learning_rate=_schedule(setting, -(-windows // setting.batch)),
+        prior_rate=1.0,
+        likelihood_factor=setting.likelihood_factor * alone,
+        kl_factor=setting.kl_factor,
+        features=setting.features,
+        noise=tuple(np.sqrt(system.noise_variance)),
+        select_last=setting.select_last,
     )
 
 

@@ -8,22 +8,22 @@ from sgpd.paper.panels import (
     SYSTEMS,
     TRUTH,
     Drawn,
-    first_seed,
+    first_trial,
     grid,
     l2,
     legend,
     line,
-    seeds_of,
     thin,
     training_end,
+    trials_of,
 )
 from sgpd.paper.results import METHODS, TASKS, Result, chosen
 
 
 @rc_context(STYLE)
 def heun(results: list[Result]) -> Drawn | None:
-    """Predictions of the first seed at other steps than the trained one."""
-    first = first_seed(results, "heun")
+    """Predictions of the first trial at other steps than the trained one."""
+    first = first_trial(results, "heun")
     steps = sorted({r.row["step"] or 0.0 for r in first}, reverse=True)
     found = {(s, m): chosen(first, system=s, method=m) for s in SYSTEMS for m in ("euler", "sgpd")}
     found = {key: rows for key, rows in found.items() if rows}
@@ -36,7 +36,7 @@ def heun(results: list[Result]) -> Drawn | None:
     legend(figure, panels)
     caption = (
         "Coordinate q of models trained at step 0.1, at other steps: average of 5 rollouts. The view is one and "
-        f"a half times the truth's range, whatever a method does beyond. {seeds_of(first)}"
+        f"a half times the truth's range, whatever a method does beyond. {trials_of(first)}"
     )
     return Drawn(figure, "Heun against Euler at other steps", caption, _transfer(found))
 

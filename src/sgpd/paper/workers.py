@@ -16,20 +16,20 @@ import jax
 
 from sgpd.outcome import BadInput
 from sgpd.paper.experiments import Experiment, run
-from sgpd.paper.results import Result
+from sgpd.paper.results import Result, Trial
 from sgpd.paper.training import Progress
 
 HEARD_EVERY = 0.2  # seconds between two looks at what the processes tell
 SHARED = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")  # how compiled programs are kept
 
-Work = Sequence[tuple[Experiment, list[int]]]  # experiments, each with its seeds
+Work = Sequence[tuple[Experiment, list[Trial]]]
 
 
 @runtime_checkable
 class Listener(Protocol):
     """Hears how a run goes on. Several experiments may run at a time."""
 
-    def begin(self, experiment: Experiment, index: int, count: int, seeds: list[int]) -> Progress:
+    def begin(self, experiment: Experiment, index: int, count: int, trials: list[Trial]) -> Progress:
         """An experiment begins; what is returned hears (done, in all) of its training."""
         ...
 
@@ -48,8 +48,8 @@ class Done(NamedTuple):
 
 def in_turn(work: Work, listener: Listener) -> Generator[Done, None, None]:
     """One after the other, in this process."""
-    for index, (experiment, seeds) in enumerate(work):
-        yield _timed(experiment, seeds, listener.begin(experiment, index, len(work), seeds))
+    for index, (experiment, trials) in enumerate(work):
+        yield _timed(experiment, trials, listener.begin(experiment, index, len(work), trials))
 
 
 def side_by_side(work: Work, listener: Listener, jobs: int) -> Generator[Done, None, None]:
@@ -61,7 +61,7 @@ def side_by_side(work: Work, listener: Listener, jobs: int) -> Generator[Done, N
     pool = ProcessPoolExecutor(jobs, context, _prepare, (news, config))
     try:
         # Copies, since what an experiment remembers of its system does not fit through a pipe.
-        left = {pool.submit(_work, i, dataclasses.replace(e), seeds) for i, (e, seeds) in enumerate(work)}
+        left = {pool.submit(_work, i, dataclasses.replace(e), trials) for i, (e, trials) in enumerate(work)}
         while left:
             ended, left = wait(left, HEARD_EVERY, FIRST_COMPLETED)
             while not news.empty():
@@ -95,8 +95,8 @@ class _News(NamedTuple):
 
 def _tell(listener: Listener, work: Work, heard: dict[int, Progress], news: _News):
     if news.total is None:
-        experiment, seeds = work[news.index]
-        heard[news.index] = listener.begin(experiment, news.index, len(work), seeds)
+        experiment, trials = work[news.index]
+        heard[news.index] = listener.begin(experiment, news.index, len(work), trials)
     else:
         heard[news.index](news.done, news.total)
 
@@ -121,13 +121,13 @@ def _follow():
         os._exit(1)
 
 
-def _work(index: int, experiment: Experiment, seeds: list[int]) -> tuple[int, list[Result], float]:
+def _work(index: int, experiment: Experiment, trials: list[Trial]) -> tuple[int, list[Result], float]:
     _told(_News(index))
-    done = _timed(experiment, seeds, lambda done, total: _told(_News(index, done, total)))
+    done = _timed(experiment, trials, lambda done, total: _told(_News(index, done, total)))
     return index, done.results, done.seconds
 
 
-def _timed(experiment: Experiment, seeds: list[int], progress: Progress) -> Done:
+def _timed(experiment: Experiment, trials: list[Trial], progress: Progress) -> Done:
     began = time.monotonic()
-    results = run(experiment, seeds, progress)
+    results = run(experiment, trials, progress)
     return Done(experiment, results, time.monotonic() - began)
