@@ -4,7 +4,7 @@
 
 Exact truth, the paper's sampling and noise. Every fit is kept as one line of JSON, so an interrupted run goes on where
 it stopped. The table is printed and written to OUT/table.md; docs/default-fit.md shows it. `--others` adds the paper's
-own scheme, the explicit-Euler GP with both engines and the HNN on the same recordings of the same systems.
+own scheme (as its authors' program has it), the explicit-Euler GP with both engines and the HNN on the same recordings.
 """
 
 import argparse
@@ -18,6 +18,8 @@ import sgpd
 from sgpd.cli.compilation import keep_compiled_programs
 from sgpd.paper.experiments import Experiment, run
 from sgpd.paper.measuring import l2_error
+from sgpd.paper.results import Trial
+from sgpd.paper.settings import Reading
 from sgpd.paper.truths import noisy_start, record, solve
 from sgpd.structures import Free, Hamiltonian, QuadraticInvariant, Separable
 
@@ -86,7 +88,9 @@ def missing_fits(options, seeds, rows: list[dict]):
             name = f"{system}, paper's {method}"
             left = [seed for seed in seeds if (name, "known", seed) not in done]
             if left and (system, method) != ("rigid-body", "hnn"):
-                for result in run(Experiment(system, method, "exact", quick=False), left):
+                reading = None if method == "hnn" else Reading()
+                experiment = Experiment(system, method, "exact", quick=False, reading=reading)
+                for result in run(experiment, [Trial(seed, 0) for seed in left]):
                     if result.row["task"] == system:
                         numbers = {key: result.row.get(key) for key in ("l2", "coverage95", "seconds")}
                         yield {"fit": name, "x0": "known", "seed": result.row["seed"], "l2_5": numbers["l2"]} | numbers

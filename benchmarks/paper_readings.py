@@ -1,9 +1,10 @@
-"""What hangs on the settings that the paper leaves open, and what its schedules can give: the figures of NOTES.md.
+"""What hangs on how the paper's settings are read, one difference at a time: the figures of NOTES.md.
 
-    python benchmarks/paper_readings.py [NAME ...] [--seeds 10]
+    python benchmarks/paper_readings.py [NAME ...] [--recordings 6] [--trainings 3]
 
-Development seeds (100, 101, ...), never those of `sgpd paper`. Prints one line for each reading, with the L2 error of
-five draws and of the mean field, or of a Hamiltonian neural network: mean (median) over seeds.
+Development recordings (100, 101, ...), never those of `sgpd paper`; all readings of a task share recordings and random
+numbers. Prints one line for each reading: L2 errors of five fresh draws, of the five that won the selection, of the
+mean field (of a network: its error), as mean (median) over trials, and the spreads over recordings and trainings.
 """
 
 import argparse
@@ -15,88 +16,143 @@ import jax
 import numpy as np
 
 import sgpd
+from sgpd.cli.compilation import keep_compiled_programs
 from sgpd.paper.hnn import DIFFERENCES, roll, train_networks
 from sgpd.paper.measuring import l2_error, measure_model
-from sgpd.paper.settings import SETTINGS, WINDOWS
+from sgpd.paper.results import Trial
+from sgpd.paper.settings import Reading, setting_of
+from sgpd.paper.summaries import ABSENT, Summary, number, summary
 from sgpd.paper.training import train_models
 from sgpd.paper.truths import record, solve
 from sgpd.systems import System
 
-FIRST_SEED = 100
-CODE_RATES = ((0, 1e-3), (2, 1e-4), (5, 1e-5))
-LONGER = {
-    "non-separable": (60, ((0, 1e-2), (20, 1e-3), (40, 1e-4))),
-    "rigid-body": (40, ((0, 1e-2), (10, 1e-3), (20, 1e-4), (30, 1e-5))),
-}
+FIRST_RECORDING = 100
+QUIET = {"noisy": False}
+PRINTED, PROGRAM = Reading("printed"), Reading()
+NON_SEPARABLE, RIGID = ((0, 1e-3), (3, 1e-4), (6, 1e-5)), ((0, 1e-2), (3, 1e-3), (5, 1e-4), (7, 1e-5))
 
-# name: task, changes of its setting, whether the recording has noise
-READINGS = {
-    f"{task}, relative jitter {jitter:g}": (task, {"jitter": jitter}, True)
-    for task in ("pendulum", "non-separable", "rigid-body")
-    for jitter in (1e-8, 1e-4, 1e-2)
+# task, method: what is different, its reading, and changes of the setting
+SETTINGS = {
+    ("non-separable", "sgpd"): [
+        ("printed", PRINTED, {}),
+        ("printed, with the program's rates", PRINTED, {"rates": NON_SEPARABLE}),
+        ("printed, with the program's rates an epoch early", PRINTED, {"rates": ((0, 1e-3), (2, 1e-4), (5, 1e-5))}),
+        ("program", PROGRAM, {}),
+    ],
+    ("rigid-body", "sgpd"): [
+        ("printed", PRINTED, {}),
+        ("printed, with the program's rates", PRINTED, {"rates": RIGID}),
+        ("program", PROGRAM, {}),
+        ("program, 20 rows", PROGRAM, {"rows": 20}),
+        ("program, KL with factor 1", PROGRAM, {"kl_factor": 1.0}),
+        ("program, KL with factor 1, density of all windows", PROGRAM, {"kl_factor": 1.0, "estimated": True}),
+        ("program, 2048 features", PROGRAM, {"features": 2048}),
+    ],
+    ("pendulum", "sgpd"): [
+        ("printed", PRINTED, {}),
+        ("printed, q first", PRINTED, {"integrator": "symplectic-euler-q"}),
+        ("program", PROGRAM, {}),
+        ("program, p first", PROGRAM, {"integrator": "symplectic-euler"}),
+    ],
+    ("two-body", "sgpd"): [
+        ("printed", PRINTED, {}),
+        ("program", PROGRAM, {}),
+        ("program, p first", PROGRAM, {"integrator": "symplectic-euler"}),
+    ],
+    ("non-separable", "euler"): [("printed", PRINTED, {}), ("program", PROGRAM, {})],
 }
-READINGS |= {f"{task}, no noise": (task, {}, False) for task in sgpd.systems.names()}
-READINGS["non-separable, learning rates of the authors' code"] = ("non-separable", {"rates": CODE_RATES}, True)
-for task, (epochs, rates) in LONGER.items():
-    for noisy in (True, False):
-        name = f"{task}, {epochs} epochs{'' if noisy else ', no noise'}"
-        READINGS[name] = (task, {"epochs": epochs, "rates": rates}, noisy)
-# name: steps, weight decay, whether the recording has noise
+JITTERS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+
+# task: what is different, and the finite differences, steps and weight decay of its network
 NETWORKS = {
-    f"two-body HNN, {steps} steps{'' if noisy else ', no noise'}": (steps, decay, noisy)
-    for steps, decay in ((2_000, 1e-4), (10_000, 0.0))
-    for noisy in (True, False)
+    task: [
+        *((kind, {"kind": kind}) for kind in DIFFERENCES),
+        ("500 steps", {"steps": 500}),
+        ("10000 steps", {"steps": 10_000}),
+        ("no decay", {"decay": 0.0}),
+        *((f"{kind}, no noise", {"kind": kind} | QUIET) for kind in DIFFERENCES),
+    ]
+    for task in ("non-separable", "two-body")
 }
+Errors = dict[str, Summary]
 
 
-def recordings_of(system: System, truth: np.ndarray, noisy: bool, seeds: list[int]) -> list[sgpd.Trajectories]:
-    """One for each seed; without noise they are all the same."""
-    recordings = [record(system, truth, seed) for seed in seeds]
+def recording_of(system: System, truth: np.ndarray, number: int, noisy: bool) -> sgpd.Trajectories:
+    """A recording; without noise they are all the same."""
+    recording = record(system, truth, number)
     if noisy:
-        return recordings
-    times = recordings[0].runs[0].times
-    return [sgpd.Trajectories.from_arrays(times, truth[: len(times)], names=system.names)] * len(seeds)
+        return recording
+    times = recording.runs[0].times
+    return sgpd.Trajectories.from_arrays(times, truth[: len(times)], names=system.names)
 
 
-def errors(task: str, changes: dict, noisy: bool, seeds: list[int]) -> np.ndarray:
-    """L2 errors (seeds, 2): of five draws, and of the mean field."""
-    system = sgpd.systems.get(task)
+def trained(key: tuple[str, str], reading: Reading, changes: dict, noisy: bool, trials: list[Trial]) -> Errors:
+    """Of models."""
+    system = sgpd.systems.get(key[0])
     _, truth = solve(system, "exact")
-    recordings = recordings_of(system, truth, noisy, seeds)
-    setting = dataclasses.replace(SETTINGS[task, "sgpd"], **changes)
-    models = train_models(system, setting, WINDOWS[task], recordings, seeds)
-    found = [measure_model(m, system, truth, system.x0, s)[0] for m, s in zip(models, seeds, strict=True)]
-    return np.array([[row.get("l2") or np.nan, row.get("l2_best") or np.nan] for row in found])
+    recordings = [recording_of(system, truth, trial.recording, noisy) for trial in trials]
+    setting = dataclasses.replace(setting_of(key, reading), **changes)
+    models = train_models(system, setting, recordings, [trial.seed for trial in trials])
+    found = [measure_model(m, system, truth, system.x0, t.seed, 16)[0] for m, t in zip(models, trials, strict=True)]
+    of = [trial.recording for trial in trials]
+    kinds = {"fresh": "l2", "selected": "l2_selected", "mean field": "l2_best"}
+    return {kind: summary((row.get(name) for row in found), of) for kind, name in kinds.items()}
 
 
-def network_errors(steps: int, decay: float, noisy: bool, seeds: list[int]) -> np.ndarray:
-    """L2 errors (seeds, 1) of networks for two bodies."""
-    system = sgpd.systems.get("two-body")
+def networks(task: str, trials: list[Trial], kind="gradient", steps=2000, decay=1e-4, noisy=True) -> Errors:
+    """Of Hamiltonian neural networks."""
+    system = sgpd.systems.get(task)
     times, truth = solve(system, "exact")
-    runs = [recording.runs[0] for recording in recordings_of(system, truth, noisy, seeds)]
-    pairs = [DIFFERENCES["gradient"](run.times, run.states) for run in runs]
-    networks = train_networks(*map(np.stack, zip(*pairs, strict=True)), steps, seeds, weight_decay=decay)
-    return np.array([[l2_error(roll(network, system.x0, times)[0], truth) or np.nan] for network in networks])
+    runs = [recording_of(system, truth, trial.recording, noisy).runs[0] for trial in trials]
+    pairs = [DIFFERENCES[kind](run.times, run.states) for run in runs]
+    stacked = map(np.stack, zip(*pairs, strict=True))
+    found = train_networks(*stacked, steps, [trial.seed for trial in trials], weight_decay=decay)
+    errors = [l2_error(roll(network, system.x0, times)[0], truth) for network in found]
+    return {"network": summary(errors, [trial.recording for trial in trials])}
+
+
+def readings(trials: list[Trial]) -> dict:
+    """By name, what gives its errors."""
+    found = {}
+    for key, rows in SETTINGS.items():
+        name = f"{key[0]} {key[1]}"
+        for what, reading, changes in rows:
+            found[f"{name}: {what}"] = partial(trained, key, reading, changes, True, trials)
+        for jitter in JITTERS:
+            found[f"{name}: program, jitter {jitter:g}"] = partial(
+                trained, key, PROGRAM, {"jitter": jitter}, True, trials
+            )
+        found[f"{name}: program, no noise"] = partial(trained, key, PROGRAM, {}, False, trials)
+    for task, rows in NETWORKS.items():
+        found |= {f"{task} network: {what}": partial(networks, task, trials, **how) for what, how in rows}
+    return found
+
+
+def said(errors: Summary) -> str:
+    """`0.05 (0.04), recordings 0.02, trainings 0.01`."""
+    if not errors.values:
+        return ABSENT
+    spreads = f"recordings {number(errors.recording_std, 2)}, trainings {number(errors.training_std, 2)}"
+    failed = f", {errors.failed} failed" if errors.failed else ""
+    return f"{number(errors.mean)} ({number(errors.quantile(0.5))}), {spreads}{failed}"
 
 
 def main():
     """Run the readings asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", nargs="*", help="parts of the readings' names; all by default")
-    parser.add_argument("--seeds", type=int, default=10)
-    arguments = parser.parse_args()
-    seeds = list(range(FIRST_SEED, FIRST_SEED + arguments.seeds))
-    readings = {name: partial(errors, *reading) for name, reading in READINGS.items()}
-    readings |= {name: partial(network_errors, *reading) for name, reading in NETWORKS.items()}
-    for name, measured in readings.items():
-        if arguments.name and not any(part in name for part in arguments.name):
+    parser.add_argument("--recordings", type=int, default=6)
+    parser.add_argument("--trainings", type=int, default=3)
+    options = parser.parse_args()
+    keep_compiled_programs()
+    numbers = range(FIRST_RECORDING, FIRST_RECORDING + options.recordings)
+    trials = [Trial(recording, training) for recording in numbers for training in range(options.trainings)]
+    for name, measure in readings(trials).items():
+        if options.name and not any(part in name for part in options.name):
             continue
         began = time.monotonic()
-        found = measured(seeds)
-        means = ", mean field ".join(f"{np.nanmean(e):.3f} ({np.nanmedian(e):.3f})" for e in found.T)
-        seconds = time.monotonic() - began
-        failed = int(np.isnan(found[:, 0]).sum())
-        print(f"{name}: {means}, {failed} failed, {seconds:.0f} s", flush=True)
+        found = "; ".join(f"{kind} {said(errors)}" for kind, errors in measure().items())
+        print(f"{name}: {found}; {time.monotonic() - began:.0f} s", flush=True)
         jax.clear_caches()
 
 

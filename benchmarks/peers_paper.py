@@ -25,7 +25,7 @@ from sgpd.inference import side_by_side as stacked
 from sgpd.inference.bound import Noise, Parameters, bound
 from sgpd.integrators import get as get_integrator
 from sgpd.paper.published import L2_ERRORS
-from sgpd.paper.settings import PATHS, SETTINGS, WINDOWS, Setting
+from sgpd.paper.settings import PATHS, PRINTED, Setting
 from sgpd.paper.training import initial_posterior
 from sgpd.paper.truths import record, solve
 
@@ -37,7 +37,7 @@ COLD_LIMIT, WARM_LIMIT = 60, 200
 
 def paper_epochs(name: str, repeats: int) -> list[Row]:
     """An epoch over all windows with gradient and Adam, batch 1, no model selection on either side."""
-    setting = SETTINGS[name, "sgpd"]
+    setting = PRINTED[name, "sgpd"]
     ours = {features: Training(name, setting, features) for features in (setting.features, PAPER // 2, PAPER)}
     plain = plain_training(name, ours[PAPER])
     _assert_equal_losses(ours[PAPER], plain)
@@ -64,19 +64,19 @@ class Training:
     """sgpd's training at the paper's settings, as `sgpd.paper.training.train_models` sets it up, epoch by epoch."""
 
     def __init__(self, name: str, setting: Setting, features: int):
-        self.system, self.windows, self.setting = sgpd.systems.get(name), WINDOWS[name], setting
+        self.system, self.setting = sgpd.systems.get(name), setting
         _, truth = solve(self.system, "exact")
         settings = sgpd.Variational(
             shooting=False,
-            window=self.windows.length,
+            window=setting.rows,
             stride=1,
-            batch=self.windows.batch,
+            batch=setting.batch,
             paths=PATHS,
             epochs=10**6,
             learning_rate=optax.constant_schedule(setting.rates[0][1]),
             prior_rate=1.0,
-            likelihood_factor=self.windows.a,
-            kl_factor=self.windows.b,
+            likelihood_factor=setting.likelihood_factor,
+            kl_factor=setting.kl_factor,
             features=features,
             noise=tuple(np.sqrt(self.system.noise_variance)),
         )
@@ -96,7 +96,7 @@ class Training:
 
 def plain_training(name: str, ours: Training) -> PlainTraining:
     """The same model, start and windows in PyTorch."""
-    setting, windows = ours.setting, ours.windows
+    setting = ours.setting
     latents = [
         Latent(*(part[0] for part in parts), jitter=setting.jitter)
         for parts in _parts(ours.parameters.field)  # in print there is one latent a group
@@ -104,7 +104,8 @@ def plain_training(name: str, ours: Training) -> PlainTraining:
     noise = np.sqrt(ours.system.noise_variance)
     cut = ours.problem.observations.states
     rate = setting.rates[0][1]
-    return PlainTraining(latents, STEPS[name], np.asarray(cut), ours.system.step, noise, windows.a, windows.b, rate)
+    factors = setting.likelihood_factor, setting.kl_factor
+    return PlainTraining(latents, STEPS[name], np.asarray(cut), ours.system.step, noise, *factors, rate)
 
 
 def _assert_equal_losses(ours: Training, plain: PlainTraining):
@@ -144,7 +145,7 @@ def _our_loss(ours: Training, normals: list[Normals]) -> tuple[float, Parameters
     @jax.jit
     def loss(parameters: Parameters):
         estimate = bound(parameters, ours.problem.observations, jnp.array([3]), noise, ours.problem.integrator)
-        return -estimate.weighted(ours.windows.a, ours.windows.b)
+        return -estimate.weighted(ours.setting.likelihood_factor, ours.setting.kl_factor)
 
     value, gradient = jax.value_and_grad(loss, allow_int=True)(ours.parameters)
     return float(value), gradient
@@ -174,7 +175,7 @@ def covariance_errors(name: str, setting: Setting, pairs: int = 2000, draws: int
 
 def default_fit(repeats: int) -> list[Row]:
     """The default fit of the paper's pendulum recording, cold and warm, against the plain training's 149 epochs."""
-    setting, some = SETTINGS["pendulum", "sgpd"], MEASURED["pendulum"]
+    setting, some = PRINTED["pendulum", "sgpd"], MEASURED["pendulum"]
     plain = plain_training("pendulum", Training("pendulum", setting, PAPER))
     choose_threads(lambda: plain.train(1, PAPER), os.cpu_count() or 1)
     published = L2_ERRORS["pendulum", "sgpd"].mean
