@@ -10,13 +10,17 @@ mean field (of a network: its error), as mean (median) over trials, and the spre
 import argparse
 import dataclasses
 import time
+from contextlib import contextmanager
 from functools import partial
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import sgpd
 from sgpd.cli.compilation import keep_compiled_programs
+from sgpd.inference import problem
 from sgpd.paper.hnn import DIFFERENCES, roll, train_networks
 from sgpd.paper.measuring import l2_error, measure_model
 from sgpd.paper.results import Trial
@@ -59,8 +63,10 @@ SETTINGS = {
         ("program", PROGRAM, {}),
         ("program, p first", PROGRAM, {"integrator": "symplectic-euler"}),
     ],
+    ("two-body", "euler"): [("program", PROGRAM, {})],
     ("non-separable", "euler"): [("printed", PRINTED, {}), ("program", PROGRAM, {})],
 }
+EXACT_STARTS = (("two-body", "sgpd"), ("two-body", "euler"), ("pendulum", "sgpd"), ("non-separable", "sgpd"))
 JITTERS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 
 # task: what is different, and the finite differences, steps and weight decay of its network
@@ -99,6 +105,28 @@ def trained(key: tuple[str, str], reading: Reading, changes: dict, noisy: bool, 
     return {kind: summary((row.get(name) for row in found), of) for kind, name in kinds.items()}
 
 
+@contextmanager
+def exact_starts(truth: np.ndarray):
+    """Windows start at the true states; what they are compared with has its noise as before."""
+    usual = problem._starts
+
+    def starts(data, cut, *others):
+        return eqx.tree_at(lambda s: s.anchor, usual(data, cut, *others), jnp.asarray(truth[cut.row]))
+
+    problem._starts = starts
+    try:
+        yield
+    finally:
+        problem._starts = usual
+
+
+def trained_from_exact_starts(key: tuple[str, str], changes: dict, trials: list[Trial]) -> Errors:
+    """Of models whose windows start at true states."""
+    _, truth = solve(sgpd.systems.get(key[0]), "exact")
+    with exact_starts(truth):
+        return trained(key, PROGRAM, changes, True, trials)
+
+
 def networks(task: str, trials: list[Trial], kind="gradient", steps=2000, decay=1e-4, noisy=True) -> Errors:
     """Of Hamiltonian neural networks."""
     system = sgpd.systems.get(task)
@@ -122,6 +150,8 @@ def readings(trials: list[Trial]) -> dict:
             found[f"{name}: program, jitter {jitter:g}"] = partial(
                 trained, key, PROGRAM, {"jitter": jitter}, True, trials
             )
+        if key in EXACT_STARTS:
+            found[f"{name}: program, exact starts"] = partial(trained_from_exact_starts, key, {}, trials)
         found[f"{name}: program, no noise"] = partial(trained, key, PROGRAM, {}, False, trials)
     for task, rows in NETWORKS.items():
         found |= {f"{task} network: {what}": partial(networks, task, trials, **how) for what, how in rows}
