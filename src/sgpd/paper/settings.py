@@ -275,7 +275,6 @@ _OF_ONE: Mapping[tuple[str, str], dict[str, Change]] = MappingProxyType(
         ("rigid-body", "euler"): {"rates": (((0, 1e-2), (11, 1e-3)), Source.INFERRED)},
     }
 )
-_OUR_JITTER = MappingProxyType({("two-body", "sgpd"): 1e-3})  # 1e-2 elsewhere
 
 
 def system_of(key: tuple[str, str]) -> str:
@@ -286,7 +285,7 @@ def system_of(key: tuple[str, str]) -> str:
 def changes(key: tuple[str, str], reading: Reading) -> dict[str, Change]:
     """What a reading has in place of what is printed, and where from. The jitter is not printed."""
     system, printed = system_of(key), PRINTED[key]
-    jitter: Change = (_OUR_JITTER.get(key, printed.jitter), Source.OURS)
+    jitter: Change = (printed.jitter, Source.OURS)
     if reading.jitter == "program":
         known = system in ("pendulum", "non-separable")
         jitter = (PROGRAM_JITTER / printed.signal_variance, Source.READ if known else Source.INFERRED)
