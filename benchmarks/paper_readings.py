@@ -11,17 +11,22 @@ import argparse
 import dataclasses
 import re
 import time
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
+from unittest import mock
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.optimize import least_squares
 
 import sgpd
 from sgpd.cli.compilation import keep_compiled_programs
-from sgpd.inference import problem
+from sgpd.fields import SplitField
+from sgpd.inference import posterior, problem, variational
+from sgpd.integrators import rollout
 from sgpd.paper.hnn import DIFFERENCES, roll, train_networks
 from sgpd.paper.measuring import l2_error, measure_model
 from sgpd.paper.results import Trial
@@ -63,11 +68,12 @@ SETTINGS = {
         ("printed", PRINTED, {}),
         ("program", PROGRAM, {}),
         ("program, p first", PROGRAM, {"integrator": "symplectic-euler"}),
+        ("program, 600 epochs", PROGRAM, {"epochs": 600, "rates": ((0, 1e-2), (400, 1e-3))}),
+        ("program, 2048 features", PROGRAM, {"features": 2048}),
     ],
     ("two-body", "euler"): [("program", PROGRAM, {})],
     ("non-separable", "euler"): [("printed", PRINTED, {}), ("program", PROGRAM, {})],
 }
-EXACT_STARTS = (("two-body", "sgpd"), ("two-body", "euler"), ("pendulum", "sgpd"), ("non-separable", "euler"))
 JITTERS = (1e-1, 1e-3, 1e-4)
 
 # task: what is different, and the finite differences, steps and weight decay of its network
@@ -106,26 +112,93 @@ def trained(key: tuple[str, str], reading: Reading, changes: dict, noisy: bool, 
     return {kind: summary((row.get(name) for row in found), of) for kind, name in kinds.items()}
 
 
-@contextmanager
-def exact_starts(truth: np.ndarray):
+def exact_starts(usual: Callable, truth: np.ndarray) -> Callable:
     """Windows start at the true states; what they are compared with has its noise as before."""
-    usual = problem._starts
 
     def starts(data, cut, *others):
         return eqx.tree_at(lambda s: s.anchor, usual(data, cut, *others), jnp.asarray(truth[cut.row]))
 
-    problem._starts = starts
-    try:
-        yield
-    finally:
-        problem._starts = usual
+    return starts
 
 
-def trained_from_exact_starts(key: tuple[str, str], changes: dict, trials: list[Trial]) -> Errors:
-    """Of models whose windows start at true states."""
+def one_draw(usual: Callable, _: np.ndarray) -> Callable:
+    """All windows of a batch share one drawn field."""
+    alike = lambda normals: jax.tree.map(lambda leaf: jnp.broadcast_to(leaf[:1], leaf.shape), normals)
+
+    def noise(*of):
+        drawn = usual(*of)
+        return drawn._replace(weights=alike(drawn.weights), values=alike(drawn.values))
+
+    return noise
+
+
+def squares(usual: Callable, _: np.ndarray) -> Callable:
+    """log l² and the logarithm of q's variance are stepped: log l and that of the standard deviation half as far."""
+    halved = lambda p: [g.kernel.log_lengthscale for g in p.field.groups] + [q.log_std for q in p.field.values]
+    return lambda *of: eqx.tree_at(halved, usual(*of), replace_fn=lambda _: 0.5)
+
+
+def fixed_features(usual: Callable, _: np.ndarray) -> Callable:
+    """l and σ have no gradient through the features: frequencies / l and weights · σ are numbers."""
+
+    def draw(kernel, inducing, whitened, frequencies, weights, whiten=None):
+        fixed = jax.lax.stop_gradient((kernel.lengthscale, kernel.variance))
+        frequencies = frequencies * (kernel.lengthscale / fixed[0])
+        weights = weights * jnp.sqrt(fixed[1] / kernel.variance)
+        return usual(kernel, inducing, whitened, frequencies, weights, whiten)
+
+    return draw
+
+
+# what the engine does otherwise: where, by what
+ENGINE = {
+    "exact starts": (problem, "_starts", exact_starts),
+    "one draw for all windows of a batch": (variational, "_noise", one_draw),
+    "log l² and log variance": (variational, "_rates", squares),
+    "no gradient through features": (posterior, "draw_path", fixed_features),
+}
+
+
+def trained_otherwise(key: tuple[str, str], names: tuple[str, ...], changes: dict, trials: list[Trial]) -> Errors:
+    """Of models that an engine changed in so many ways trains."""
     _, truth = solve(sgpd.systems.get(key[0]), "exact")
-    with exact_starts(truth):
+    with ExitStack() as stack:
+        for module, function, change in map(ENGINE.get, names):
+            stack.enter_context(mock.patch.object(module, function, change(getattr(module, function), truth)))
         return trained(key, PROGRAM, changes, True, trials)
+
+
+def power_law(a: np.ndarray) -> SplitField:
+    """Two bodies of which only three numbers are unknown: a velocity of a₀ p, and a pull of a₁ / distance^a₂."""
+
+    def pull(q):
+        apart = q[:2] - q[2:]
+        toward = -a[1] * apart / jnp.linalg.norm(apart) ** (a[2] + 1)
+        return jnp.concatenate([toward, -toward])
+
+    return SplitField(dp=pull, dq=lambda p: a[0] * p)
+
+
+def known_formula(exact_starts: bool, trials: list[Trial]) -> Errors:
+    """Of least squares over the same windows, by Störmer-Verlet, for the three numbers of two bodies."""
+    system, rows = sgpd.systems.get("two-body"), setting_of(("two-body", "sgpd"), PROGRAM).rows
+    _, truth = solve(system, "exact")
+    path = lambda a, x0, count: (
+        rollout(sgpd.integrators.get("stormer-verlet"), power_law(a), x0, jnp.full(count - 1, system.step)).states
+    )
+
+    @jax.jit
+    def residuals(a, starts, windows):
+        return (jax.vmap(lambda x0: path(a, x0, rows))(starts) - windows)[:, 1:].reshape(-1)
+
+    by_numbers, errors = jax.jit(jax.jacfwd(residuals)), []
+    for trial in trials:
+        noisy = recording_of(system, truth, trial.recording, noisy=True).runs[0].states
+        windows = np.lib.stride_tricks.sliding_window_view(noisy, rows, axis=0).swapaxes(1, 2)
+        starts = truth[: len(windows)] if exact_starts else windows[:, 0]
+        found = least_squares(residuals, [1.0, 1.0, 2.0], jac=by_numbers, args=(starts, windows))
+        errors.append(l2_error(np.asarray(path(found.x, system.x0, len(truth))), truth))
+    return {"formula": summary(errors, [trial.recording for trial in trials])}
 
 
 def networks(task: str, trials: list[Trial], kind="gradient", steps=2000, decay=1e-4, noisy=True) -> Errors:
@@ -151,9 +224,14 @@ def readings(trials: list[Trial]) -> dict:
             found[f"{name}: program, jitter {jitter:g}"] = partial(
                 trained, key, PROGRAM, {"jitter": jitter}, True, trials
             )
-        if key in EXACT_STARTS:
-            found[f"{name}: program, exact starts"] = partial(trained_from_exact_starts, key, {}, trials)
+        for change in ENGINE:
+            found[f"{name}: program, {change}"] = partial(trained_otherwise, key, (change,), {}, trials)
+        found[f"{name}: program, all of these but the starts, jitter 0.001"] = partial(
+            trained_otherwise, key, tuple(ENGINE)[1:], {"jitter": 1e-3}, trials
+        )
         found[f"{name}: program, no noise"] = partial(trained, key, PROGRAM, {}, False, trials)
+    found["two-body formula: windows start at observations"] = partial(known_formula, False, trials)
+    found["two-body formula: exact starts"] = partial(known_formula, True, trials)
     for task, rows in NETWORKS.items():
         found |= {f"{task} network: {what}": partial(networks, task, trials, **how) for what, how in rows}
     return found
