@@ -1,10 +1,11 @@
 """What hangs on how the paper's settings are read, one difference at a time: the figures of NOTES.md.
 
-    python benchmarks/paper_readings.py [NAME ...] [--recordings 6] [--trainings 3]
+    python benchmarks/paper_readings.py [NAME ...] [--recordings 6] [--trainings 3] [--first 100]
 
-Development recordings (100, 101, ...), never those of `sgpd paper`; all readings of a task share recordings and random
-numbers. Prints one line for each reading: L2 errors of five fresh draws, of the five that won the selection, of the
-mean field (of a network: its error), as mean (median) over trials, and the spreads over recordings and trainings.
+Choices are made on development recordings (100, 101, ...), never on those of `sgpd paper`; `--first 0` takes the
+latter, to find out what their errors come from. All readings of a task share recordings and random numbers. Prints one
+line for each reading: L2 errors of five fresh draws, of the five that won the selection, of the mean field (of a
+network: its error), as mean (median) over trials, and the spreads over recordings and trainings.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from scipy.optimize import least_squares
 
 import sgpd
 from sgpd.cli.compilation import keep_compiled_programs
-from sgpd.fields import SplitField
+from sgpd.fields import Field, SplitField
 from sgpd.inference import posterior, problem, variational
 from sgpd.integrators import rollout
 from sgpd.paper.hnn import DIFFERENCES, roll, train_networks
@@ -179,12 +180,25 @@ def power_law(a: np.ndarray) -> SplitField:
     return SplitField(dp=pull, dq=lambda p: a[0] * p)
 
 
-def known_formula(exact_starts: bool, trials: list[Trial]) -> Errors:
-    """Of least squares over the same windows, by Störmer-Verlet, for the three numbers of two bodies."""
-    system, rows = sgpd.systems.get("two-body"), setting_of(("two-body", "sgpd"), PROGRAM).rows
+def three_moments(a: np.ndarray) -> Field:
+    """A rigid body of which the three numbers are unknown: x₁' = a₀ x₂ x₃ and so on."""
+    return lambda x: jnp.asarray(a) * jnp.stack([x[1] * x[2], x[0] * x[2], x[0] * x[1]])
+
+
+# task: the formula with its numbers open, where to look for them first, and how it is stepped
+FORMULAS = {
+    "two-body": (power_law, [1.0, 1.0, 2.0], "stormer-verlet"),
+    "rigid-body": (three_moments, [0.0, 0.0, 0.0], "implicit-midpoint"),
+}
+
+
+def known_formula(task: str, exact_starts: bool, trials: list[Trial]) -> Errors:
+    """Of least squares over the same windows for the numbers of a formula."""
+    system, rows = sgpd.systems.get(task), setting_of((task, "sgpd"), PROGRAM).rows
+    formula, guess, method = FORMULAS[task]
     _, truth = solve(system, "exact")
     path = lambda a, x0, count: (
-        rollout(sgpd.integrators.get("stormer-verlet"), power_law(a), x0, jnp.full(count - 1, system.step)).states
+        rollout(sgpd.integrators.get(method), formula(a), x0, jnp.full(count - 1, system.step)).states
     )
 
     @jax.jit
@@ -192,13 +206,13 @@ def known_formula(exact_starts: bool, trials: list[Trial]) -> Errors:
         return (jax.vmap(lambda x0: path(a, x0, rows))(starts) - windows)[:, 1:].reshape(-1)
 
     by_numbers, errors = jax.jit(jax.jacfwd(residuals)), []
-    for trial in trials:
-        noisy = recording_of(system, truth, trial.recording, noisy=True).runs[0].states
+    for recording in dict.fromkeys(trial.recording for trial in trials):  # every training gives the same
+        noisy = recording_of(system, truth, recording, noisy=True).runs[0].states
         windows = np.lib.stride_tricks.sliding_window_view(noisy, rows, axis=0).swapaxes(1, 2)
         starts = truth[: len(windows)] if exact_starts else windows[:, 0]
-        found = least_squares(residuals, [1.0, 1.0, 2.0], jac=by_numbers, args=(starts, windows))
+        found = least_squares(residuals, guess, jac=by_numbers, args=(starts, windows))
         errors.append(l2_error(np.asarray(path(found.x, system.x0, len(truth))), truth))
-    return {"formula": summary(errors, [trial.recording for trial in trials])}
+    return {"formula": summary(errors, dict.fromkeys(trial.recording for trial in trials))}
 
 
 def networks(task: str, trials: list[Trial], kind="gradient", steps=2000, decay=1e-4, noisy=True) -> Errors:
@@ -230,8 +244,9 @@ def readings(trials: list[Trial]) -> dict:
             trained_otherwise, key, tuple(ENGINE)[1:], {}, trials
         )
         found[f"{name}: program, no noise"] = partial(trained, key, PROGRAM, {}, False, trials)
-    found["two-body formula: windows start at observations"] = partial(known_formula, False, trials)
-    found["two-body formula: exact starts"] = partial(known_formula, True, trials)
+    for task in FORMULAS:
+        found[f"{task} formula: windows start at observations"] = partial(known_formula, task, False, trials)
+        found[f"{task} formula: exact starts"] = partial(known_formula, task, True, trials)
     for task, rows in NETWORKS.items():
         found |= {f"{task} network: {what}": partial(networks, task, trials, **how) for what, how in rows}
     return found
@@ -252,9 +267,10 @@ def main():
     parser.add_argument("name", nargs="*", help="regular expressions found in readings' names; all by default")
     parser.add_argument("--recordings", type=int, default=6)
     parser.add_argument("--trainings", type=int, default=3)
+    parser.add_argument("--first", type=int, default=FIRST_RECORDING, help="recording")
     options = parser.parse_args()
     keep_compiled_programs()
-    numbers = range(FIRST_RECORDING, FIRST_RECORDING + options.recordings)
+    numbers = range(options.first, options.first + options.recordings)
     trials = [Trial(recording, training) for recording in numbers for training in range(options.trainings)]
     for name, measure in readings(trials).items():
         if options.name and not any(re.search(part, name) for part in options.name):
