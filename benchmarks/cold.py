@@ -88,7 +88,7 @@ def child():
 
     jax.monitoring.register_event_duration_secs_listener(listen)
     import sgpd
-    from sgpd.cli.compilation import keep_compiled_programs
+    from sgpd.xla.cache import keep_compiled_programs
 
     keep_compiled_programs()
     fit = sgpd.fit

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 
 import sgpd
-from sgpd.cli.compilation import keep_compiled_programs
 from sgpd.paper.experiments import Experiment, run
 from sgpd.paper.measuring import l2_error
 from sgpd.paper.results import Trial
 from sgpd.paper.settings import Reading
 from sgpd.paper.truths import noisy_start, record, solve
 from sgpd.structures import Free, Hamiltonian, QuadraticInvariant, Separable
+from sgpd.xla.cache import keep_compiled_programs
 
 RELATIVE = {"V": [[1, 0, -1, 0], [0, 1, 0, -1]]}  # the potential sees q1 - q2 alone
 # name: system, structure, integrator

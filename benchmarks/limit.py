@@ -30,10 +30,10 @@ from timing import side_by_side
 
 import sgpd
 from sgpd.gp import SquaredExponential, sincos
-from sgpd.inference.batches import one_lapack_thread
 from sgpd.inference.initial import initial_posterior
-from sgpd.inference.posterior import Features, FieldPosterior, feature_counts, sample_features
+from sgpd.inference.posterior.field import Features, FieldPosterior, feature_counts, sample_features
 from sgpd.integrators import Integrator, rollout
+from sgpd.xla.batches import one_lapack_thread
 
 FEATURES = 256
 AT_ONCE = (8, 64)  # paths side by side; forecasts of 64 paths roll out all of them, more by the 72

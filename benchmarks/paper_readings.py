@@ -24,18 +24,20 @@ import numpy as np
 from scipy.optimize import least_squares
 
 import sgpd
-from sgpd.cli.compilation import keep_compiled_programs
 from sgpd.fields import Field, SplitField
-from sgpd.inference import posterior, problem, variational
+from sgpd.inference.posterior import field as posterior
+from sgpd.inference.variational import engine as variational
+from sgpd.inference.variational import problem
 from sgpd.integrators import rollout
 from sgpd.paper.hnn import DIFFERENCES, roll, train_networks
 from sgpd.paper.measuring import l2_error, measure_model
+from sgpd.paper.output.summaries import ABSENT, Summary, number, summary
 from sgpd.paper.results import Trial
 from sgpd.paper.settings import Reading, setting_of
-from sgpd.paper.summaries import ABSENT, Summary, number, summary
 from sgpd.paper.training import train_models
 from sgpd.paper.truths import record, solve
 from sgpd.systems import System
+from sgpd.xla.cache import keep_compiled_programs
 
 FIRST_RECORDING = 100
 QUIET = {"noisy": False}

@@ -18,14 +18,14 @@ import sgpd
 from sgpd.fields import Field
 from sgpd.gp import WhitenedGaussian
 from sgpd.inference import FieldPosterior
-from sgpd.inference.batches import in_batches
-from sgpd.inference.forecast import AT_ONCE as AT_ONCE  # paths that a forecast rolls out side by side
 from sgpd.inference.initial import initial_posterior
-from sgpd.inference.posterior import Features, sample_frequencies, sample_normals
+from sgpd.inference.posterior.field import Features, sample_frequencies, sample_normals
 from sgpd.integrators import Integrator, rollout
+from sgpd.models.forecast import AT_ONCE as AT_ONCE  # paths that a forecast rolls out side by side
 from sgpd.paper.truths import record
 from sgpd.paper.truths import solve as solve_exactly
 from sgpd.structures import Hamiltonian, Separable, Structure
+from sgpd.xla.batches import in_batches
 
 torch.set_default_dtype(torch.float64)
 FEATURES = 256

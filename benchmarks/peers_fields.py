@@ -28,9 +28,9 @@ from timing import clocked, side_by_side
 from torch import Tensor
 from torchdiffeq import odeint
 
-from sgpd.inference.batches import in_batches
 from sgpd.integrators import Integrator, RungeKutta, Tableau
 from sgpd.integrators import get as get_integrator
+from sgpd.xla.batches import in_batches
 
 COUNTS = (1, 64, 1024)
 ROLLOUT_LIMIT, GRADIENT_LIMIT = 5, 3

@@ -22,7 +22,7 @@ import sgpd
 from sgpd.gp import ValueGaussian, spread_normals
 from sgpd.inference import FieldPosterior, Problem, initial_state, prepare, train
 from sgpd.inference import side_by_side as stacked
-from sgpd.inference.bound import Noise, Parameters, bound
+from sgpd.inference.variational.bound import Noise, Parameters, bound
 from sgpd.integrators import get as get_integrator
 from sgpd.paper.published import L2_ERRORS
 from sgpd.paper.settings import PATHS, PRINTED, Setting

@@ -25,9 +25,9 @@ import sgpd
 from sgpd.data import windows
 from sgpd.fields import Field
 from sgpd.gp import SquaredExponential, WhitenedGaussian
-from sgpd.inference.linear import Recording, Shooting
-from sgpd.inference.posterior import Features, FieldPosterior, LatentGroup, feature_counts, sample_features
-from sgpd.inference.shooting import improved, linearise
+from sgpd.inference.laplace.linear_model import Recording, Shooting
+from sgpd.inference.laplace.shooting import improved, linearise
+from sgpd.inference.posterior.field import Features, FieldPosterior, LatentGroup, feature_counts, sample_features
 from sgpd.integrators import Integrator, rollout
 
 STEP = 0.1

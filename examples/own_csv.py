@@ -7,7 +7,7 @@ import numpy as np
 
 import sgpd
 from sgpd.data import hold_out, read_recording
-from sgpd.inference import judge_held_out
+from sgpd.judging import judge_held_out
 
 
 def record(path: Path):

@@ -8,7 +8,7 @@ import jax
 import jax.random as jr
 import pytest
 
-import sgpd.arrays  # noqa: F401  (switches double precision on)
+import sgpd.arrays
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_disable_most_optimizations", True)  # tests compile much and compute little
@@ -39,3 +39,15 @@ def _forget_compiled_programs():
     """Thousands of live programs exhaust the process's memory maps; the cache on disk brings back what is needed."""
     yield
     jax.clear_caches()
+
+
+@pytest.fixture(scope="session")
+def pendulum():
+    system = sgpd.systems.get("pendulum")
+    times, states = system.record(seed=1)
+    return sgpd.Trajectories.from_arrays(times, states, names=["p", "q"], units=["N s", "rad"])
+
+
+@pytest.fixture(scope="session")
+def model(pendulum):
+    return sgpd.fit(pendulum, "separable", inference=sgpd.Variational(steps=40))

@@ -5,6 +5,7 @@ checker only. An import that is hidden in a function is still a dependency.
 """
 
 import ast
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,10 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "sgpd"
-LAYERS = "arrays outcome writing fields | systems data gp integrators | structures | checks | inference | report | cli"
+LAYERS = """
+    arrays errors fields renamed wording writing | xla | systems data gp integrators plots | structures | checks
+    | inference | models | judging | runs | report | cli
+"""
 LEVEL = {unit: level for level, units in enumerate(LAYERS.split("|")) for unit in units.split()}
 OUTSIDE = {"paper"}
 ROOT = "sgpd"  # the lazy public names: whoever imports them may get any layer
@@ -103,11 +107,16 @@ def test_no_module_imports_from_its_right(path):
         ("gp/__init__.py", "from .. import integrators"),
         ("integrators/methods.py", "from sgpd import gp"),
         ("integrators/methods.py", "def step():\n    from sgpd.gp.paths import Path"),
-        ("data/windows.py", "from sgpd import fit"),
+        ("data/window.py", "from sgpd import fit"),
         ("systems.py", "import sgpd"),
         ("systems.py", "from sgpd.integrators import get"),
         ("structures/free.py", "from sgpd.checks import measure"),
-        ("checks/energy.py", "from sgpd.inference.fit import fit"),
+        ("checks/energy.py", "from sgpd.models.fit import fit"),
+        ("xla/sums.py", "from sgpd.gp import Kernel"),
+        ("plots/marks.py", "from sgpd.models import Model"),
+        ("inference/initial.py", "from sgpd.models.model import Model"),
+        ("models/model.py", "from sgpd.judging import verdict"),
+        ("runs/layout.py", "from sgpd.report.page import write_report"),
         ("report/page.py", "from sgpd.cli import app"),
         ("report/page.py", "from sgpd.paper import settings"),
         ("paper/baselines.py", "from sgpd.integrators.implicit import Newton"),
@@ -126,17 +135,66 @@ def test_a_forbidden_import_is_found_however_it_is_written(path, line):
         ("gp/paths.py", "from sgpd.gp.kernels import Kernel"),
         ("gp/paths.py", "from .kernels import Kernel"),
         ("gp/__init__.py", "from . import kernels"),
-        ("systems.py", "from sgpd import arrays, fields, outcome"),
+        ("systems.py", "from sgpd import arrays, errors, fields"),
         ("structures/free.py", "from sgpd.gp import paths"),
-        ("inference/bound.py", "from sgpd.integrators.rollout import rollout"),
+        ("inference/variational/bound.py", "from sgpd.integrators.rollouts import rollout"),
         ("paper/baselines.py", "from sgpd import fit, integrators"),
         ("paper/baselines.py", "from sgpd.paper._tables import row"),
-        ("cli/paper.py", "from sgpd.paper.experiments import run"),
+        ("cli/commands/paper.py", "from sgpd.paper.experiments import run"),
         ("gp/paths.py", "import sgpdx\nimport numpy as np\nfrom jax import numpy"),
     ],
 )
 def test_an_allowed_import_is_left_alone(path, line):
     assert leaks(line, SOURCE / path) == []
+
+
+PUBLIC = {
+    "sgpd": "Forecast Laplace Model NumericalFailure Outcome PartitionedTableau SgpdWarning SplitField Splitting "
+    "Tableau Traits Trajectories Variational checks data fit gp inference integrators load structures systems",
+    "sgpd.checks": "Check CheckReport Claim Measurements check_field determinant_error energy_deviation "
+    "invariant_drift judge measure preserved require_compatible step_jacobian symplectic_defect",
+    "sgpd.data": "Reading Run Sign Trajectories Windows excerpts hold_out read_recording sign_test windows",
+    "sgpd.gp": "FramedGaussian JITTER Kernel Matern32 Matern52 Path SquaredExponential Trend ValueGaussian "
+    "WhitenedGaussian bump_path draw_path host_normals mean_path prior_root sincos spread_normals whitening",
+    "sgpd.inference": "Bound FieldPosterior Forecast HeldOut Joint Laplace LatentGroup Learned Model Problem "
+    "TrainingState Variational fit initial_state interval_of judge_held_out learned load observed_interval plus_minus "
+    "prepare side_by_side train",
+    "sgpd.integrators": "Integrator Newton PartitionedRungeKutta PartitionedTableau Response Rollout RungeKutta "
+    "SplitStep Splitting StepInfo Tableau adaptive_rollout get names respond rollout",
+    "sgpd.report": "About Overall Row forecast_figure save_figure verdict write_report",
+    "sgpd.structures": "Axes Free Hamiltonian LatentSpec Latents QuadraticInvariant Separable Structure get names",
+}
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+@pytest.mark.filterwarnings("ignore::sgpd.SgpdWarning")
+def test_every_public_name_of_the_version_before_is_still_there(module):
+    names, found = PUBLIC[module].split(), importlib.import_module(module)
+    assert [name for name in names if not hasattr(found, name)] == []
+
+
+def test_a_name_that_stands_elsewhere_now_says_where():
+    import sgpd.inference
+
+    with pytest.warns(sgpd.SgpdWarning, match=r"sgpd\.inference\.Model is sgpd\.Model now"):
+        assert sgpd.inference.Model is sgpd.Model
+    with pytest.raises(AttributeError, match="no attribute 'Modell'"):
+        sgpd.inference.Modell  # noqa: B018
+
+
+def test_no_module_is_hidden_by_a_function_of_its_own_name():
+    """`import sgpd.models.fit as m` gives a module, whatever its package imports."""
+    paths = [path.relative_to(SOURCE.parent).with_suffix("").parts for path in MODULES if path.stem != "__main__"]
+    names = [".".join(parts[:-1] if parts[-1] == "__init__" else parts) for parts in paths]
+    for name in names:
+        importlib.import_module(name)
+    hidden = [name for name in names if "." in name and _as_attribute(name) is not sys.modules[name]]
+    assert hidden == []
+
+
+def _as_attribute(name: str):
+    package, _, leaf = name.rpartition(".")
+    return getattr(sys.modules[package], leaf)
 
 
 # Asked at exit, so that a command that ends by SystemExit (as every command line does) still answers.

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ellipj, ellipk, ellipkinc
 
 from sgpd import structures, systems
-from sgpd.outcome import NumericalFailure, Outcome
+from sgpd.errors import NumericalFailure, Outcome
 
 NAMES = ["pendulum", "two-body", "non-separable", "rigid-body"]
 ROWS = dict(zip(NAMES, [100, 125, 100, 150], strict=True))

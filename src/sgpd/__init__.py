@@ -12,41 +12,50 @@ if TYPE_CHECKING:
     from sgpd import gp as gp
     from sgpd import inference as inference
     from sgpd import integrators as integrators
+    from sgpd import judging as judging
+    from sgpd import models as models
+    from sgpd import plots as plots
+    from sgpd import report as report
+    from sgpd import runs as runs
     from sgpd import structures as structures
     from sgpd import systems as systems
+    from sgpd import xla as xla
     from sgpd.data import Trajectories as Trajectories
+    from sgpd.errors import NumericalFailure as NumericalFailure
+    from sgpd.errors import Outcome as Outcome
+    from sgpd.errors import SgpdWarning as SgpdWarning
     from sgpd.fields import SplitField as SplitField
     from sgpd.fields import Traits as Traits
-    from sgpd.inference import Forecast as Forecast
     from sgpd.inference import Laplace as Laplace
-    from sgpd.inference import Model as Model
     from sgpd.inference import Variational as Variational
-    from sgpd.inference import fit as fit
-    from sgpd.inference import load as load
     from sgpd.integrators import PartitionedTableau as PartitionedTableau
     from sgpd.integrators import Splitting as Splitting
     from sgpd.integrators import Tableau as Tableau
-    from sgpd.outcome import NumericalFailure as NumericalFailure
-    from sgpd.outcome import Outcome as Outcome
-    from sgpd.outcome import SgpdWarning as SgpdWarning
+    from sgpd.models import Forecast as Forecast
+    from sgpd.models import Model as Model
+    from sgpd.models import load as load
+    from sgpd.models.fit import fit as fit
 
-_MODULES = ("checks", "data", "gp", "inference", "integrators", "structures", "systems")
+_MODULES = (
+    *("checks", "data", "gp", "inference", "integrators", "judging", "models", "plots", "report", "runs"),
+    *("structures", "systems", "xla"),
+)
 _NAMES = {
-    "Forecast": "inference",
+    "Forecast": "models",
     "Laplace": "inference",
-    "Model": "inference",
-    "NumericalFailure": "outcome",
-    "Outcome": "outcome",
+    "Model": "models",
+    "NumericalFailure": "errors",
+    "Outcome": "errors",
     "PartitionedTableau": "integrators",
-    "SgpdWarning": "outcome",
+    "SgpdWarning": "errors",
     "SplitField": "fields",
     "Splitting": "integrators",
     "Tableau": "integrators",
     "Traits": "fields",
     "Trajectories": "data",
     "Variational": "inference",
-    "fit": "inference",
-    "load": "inference",
+    "fit": "models.fit",
+    "load": "models",
 }
 
 

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgpd.arrays import Scalar, State
+from sgpd.errors import NumericalFailure, Outcome, unknown_name
 from sgpd.fields import Field, SplitField, halves
-from sgpd.outcome import NumericalFailure, Outcome, unknown_name
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ import pytest
 
 from sgpd import integrators, structures, systems
 from sgpd.cli import completing
-from sgpd.data.peeking import peek_names
-from sgpd.inference.fit import ENGINES
+from sgpd.data.reading.peeking import peek_names
+from sgpd.models.fit import ENGINES
 from tests.cli.test_app import HEAVY
 
 TABLE = pd.DataFrame({"t": np.arange(3.0), "x1": [1.0, 2, 3], "v1 [m/s]": [0.0, 1, 2]})
@@ -99,7 +99,7 @@ def test_every_format_shows_its_names(tmp_path, suffix):
 
 
 def test_names_are_those_that_reading_gives(tmp_path):
-    from sgpd.data.files import read_table
+    from sgpd.data.reading.files import read_table
 
     for suffix in (".npz", ".parquet", ".tsv", ".txt"):
         path = write(tmp_path / f"air{suffix}")

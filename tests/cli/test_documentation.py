@@ -55,7 +55,7 @@ def test_the_tutorial_is_what_happens(tmp_path, monkeypatch, sgpd_here):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sgpd.report.write_report", lambda path, *_: path)  # the page has tests of its own
     findings = SimpleNamespace(model=None, claims=None, held_out=None, problems=())
-    monkeypatch.setattr("sgpd.cli.reporting.examine", lambda *_: findings)
+    monkeypatch.setattr("sgpd.cli.commands.reporting.examine", lambda *_: findings)
     text = TUTORIAL.read_text()
     parts = re.split(r"^    \$ sgpd ", text, flags=re.MULTILINE)[1:]
     for part in parts:

@@ -9,7 +9,7 @@ import pytest
 
 import sgpd
 from sgpd import NumericalFailure, Outcome
-from sgpd.report.runs import RunFolder
+from sgpd.runs.layout import RunFolder
 from tests.cli.conftest import write_recording
 
 FAST = sgpd.Variational(epochs=2, inducing=4, features=8, paths=1)
@@ -19,10 +19,10 @@ FIT = ("fit", "air.csv", "-s", "separable", "--inference", "variational")
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     """A recording, and a fit that takes no time and saves where it stands after every epoch."""
-    from sgpd.inference.fit import ENGINES
+    from sgpd.models.fit import ENGINES
 
     monkeypatch.setitem(ENGINES, "variational", lambda: FAST)
-    monkeypatch.setattr("sgpd.inference.variational.BETWEEN_SAVES", 0.0)
+    monkeypatch.setattr("sgpd.inference.variational.engine.BETWEEN_SAVES", 0.0)
     monkeypatch.chdir(tmp_path)
     write_recording(tmp_path / "air.csv")
     return tmp_path

@@ -17,11 +17,11 @@ from tests.cli.conftest import write_recording
 PROGRAM = """
 import os, signal, sys
 from pathlib import Path
-from sgpd.inference.fit import ENGINES
+from sgpd.models.fit import ENGINES
 from sgpd.inference import Laplace, Variational
 
-import sgpd.inference.variational
-sgpd.inference.variational.BETWEEN_SAVES = 0.0
+import sgpd.inference.variational.engine
+sgpd.inference.variational.engine.BETWEEN_SAVES = 0.0
 ENGINES["variational"] = lambda: Variational(epochs=12, inducing=6, features=16, paths=1)
 ENGINES["laplace"] = lambda: Laplace(inducing=6, features=16, stored=8)
 moment, whole, written = int(os.environ["KILL_AT"]), Path.write_bytes, []

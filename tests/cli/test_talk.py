@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from sgpd.cli.talk import Talk, clock_time
-from sgpd.outcome import SgpdWarning
+from sgpd.errors import SgpdWarning
 
 
 def on_terminal(talk):

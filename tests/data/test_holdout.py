@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sgpd.data import Trajectories, hold_out
-from sgpd.outcome import BadInput
+from sgpd.errors import BadInput
 
 RNG = np.random.default_rng(0)
 

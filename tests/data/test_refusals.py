@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sgpd.data import Trajectories, read_recording
-from sgpd.outcome import BadInput
+from sgpd.errors import BadInput
 
 T = np.arange(50) / 10
 X = np.random.default_rng(0).normal(size=(50, 2))

@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgpd.gp import SquaredExponential, WhitenedGaussian, prior_root
-from sgpd.inference.bound import Observations, Parameters, Starts
-from sgpd.inference.posterior import FieldPosterior, LatentGroup
+from sgpd.inference.posterior.field import FieldPosterior, LatentGroup
+from sgpd.inference.variational.bound import Observations, Parameters, Starts
 from sgpd.structures import Free
 
 STEP, NOISE = 0.5, 0.3

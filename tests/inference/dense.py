@@ -12,8 +12,8 @@ from sgpd import integrators, structures, systems
 from sgpd.data import Trajectories, windows
 from sgpd.fields import SplitField
 from sgpd.inference.initial import initial_posterior
-from sgpd.inference.linear import Recording, Shooting, roll
-from sgpd.inference.problem import smoothed_rows
+from sgpd.inference.laplace.linear_model import Recording, Shooting, roll
+from sgpd.inference.starts import smoothed_rows
 
 NOISE = jnp.array([0.05, 0.08])
 METHODS = {  # a structure, its inducing points and a method of each kind: split, implicit, explicit

@@ -6,10 +6,10 @@ import pytest
 import sgpd
 from sgpd.arrays import on_device
 from sgpd.inference import initial
-from sgpd.inference.evidence import Hyper
 from sgpd.inference.initial import initial_posterior, principal_axes
-from sgpd.inference.problem import Variational, prepare
-from sgpd.inference.variational import _rates
+from sgpd.inference.laplace.evidence import Hyper
+from sgpd.inference.variational.engine import _rates
+from sgpd.inference.variational.problem import Variational, prepare
 
 TIMES = 0.2 * np.arange(80)
 NOISE = 0.03

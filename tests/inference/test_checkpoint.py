@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import sgpd
-from sgpd.inference import variational
-from sgpd.outcome import BadInput
+from sgpd.errors import BadInput
+from sgpd.inference.variational import engine as variational
 
 
 class Stopped(Exception):

@@ -10,8 +10,8 @@ import sgpd
 from sgpd.data import windows
 from sgpd.gp import SquaredExponential, Trend
 from sgpd.inference.diagnosis import _bands, _draws, _left_open, _noise, _slope, _white
-from sgpd.inference.linear import Recording
-from sgpd.inference.posterior import LatentGroup
+from sgpd.inference.laplace.linear_model import Recording
+from sgpd.inference.posterior.field import LatentGroup
 
 
 def recording_of(states):

@@ -7,9 +7,9 @@ import pytest
 
 from sgpd import structures
 from sgpd.data import Run, Trajectories
+from sgpd.data.smoothing import noise_std, smooth_run
 from sgpd.gp import Matern32, Matern52
 from sgpd.inference.initial import inducing_points, initial_posterior
-from sgpd.inference.smoothing import noise_std, smooth_run
 
 
 def oscillator(noise=0.0, rows=60, seed=0):

@@ -7,8 +7,8 @@ import pytest
 
 import sgpd
 from sgpd.data import windows
-from sgpd.inference import laplace
-from sgpd.inference.linear import Recording
+from sgpd.inference.laplace import engine as laplace
+from sgpd.inference.laplace.linear_model import Recording
 from sgpd.inference.residuals import independent_looks, neighbours, rows_a_look
 
 SYSTEM = sgpd.systems.get("pendulum")

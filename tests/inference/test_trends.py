@@ -15,10 +15,10 @@ from safetensors.numpy import save_file
 import sgpd
 from sgpd.arrays import on_device
 from sgpd.gp import WhitenedGaussian, prior_root
-from sgpd.inference.evidence import Hyper, rewhitening
 from sgpd.inference.initial import initial_posterior
-from sgpd.inference.problem import Variational, prepare
-from sgpd.inference.variational import _rates
+from sgpd.inference.laplace.evidence import Hyper, rewhitening
+from sgpd.inference.variational.engine import _rates
+from sgpd.inference.variational.problem import Variational, prepare
 
 NOISE = 0.05
 

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from sgpd.outcome import BadInput, NumericalFailure, Outcome
+from sgpd.errors import BadInput, NumericalFailure, Outcome
 from sgpd.paper.experiments import Experiment
 from sgpd.paper.results import Trial
 from sgpd.paper.workers import in_turn, side_by_side

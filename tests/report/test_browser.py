@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from sgpd.report import write_report
-
-from .conftest import ABOUT, CHECKS, guessed, oscillators
+from tests.guesses import guessed, oscillators
+from tests.report.conftest import ABOUT, CHECKS
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt install chromium")

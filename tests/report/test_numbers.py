@@ -9,16 +9,17 @@ from scipy.integrate import quad
 
 import sgpd
 from sgpd.checks import energy_deviation
-from sgpd.inference import Forecast, HeldOut
-from sgpd.report.calibration import coverage_by_lead, ecdf_margin
-from sgpd.report.cuts import integrated, near_data
-from sgpd.report.forecast import observation_band
-from sgpd.report.interactive import packed
-from sgpd.report.kept import Course, Kept, changes, excerpts
-from sgpd.report.marks import padded, stretches, thinned
+from sgpd.judging import HeldOut
+from sgpd.models import Forecast
+from sgpd.plots.interactive import packed
+from sgpd.plots.marks import padded, stretches, thinned
 from sgpd.report.material import Fitted
-from sgpd.report.residuals import autocorrelation, left_over
-from sgpd.report.wording import number, share
+from sgpd.report.sections.calibration import coverage_by_lead, ecdf_margin
+from sgpd.report.sections.cuts import integrated, near_data
+from sgpd.report.sections.forecast import observation_band
+from sgpd.report.sections.kept import Course, Kept, changes, excerpts
+from sgpd.report.sections.residuals import autocorrelation, left_over
+from sgpd.wording import number, share
 
 
 def test_autocorrelation_is_that_of_the_pairs_that_are_there():

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import sgpd
-from sgpd.outcome import NumericalFailure, Outcome, SgpdWarning
+from sgpd.errors import NumericalFailure, Outcome, SgpdWarning
 from sgpd.report import About, write_report
 from sgpd.report.material import gather, paths_of
 from sgpd.report.page import SECTIONS, render
-
-from .conftest import ABOUT, CHECKS, guessed, with_stored_draws
+from tests.guesses import guessed
+from tests.report.conftest import ABOUT, CHECKS, with_stored_draws
 
 TITLES = [
     "Forecast",
@@ -208,7 +208,7 @@ def test_runs_that_were_held_out_whole_are_shown():
     states = [np.cos(times[:, None] + np.arange(d) + k) + 0.05 * rng.normal(size=(20, d)) for k in range(5)]
     data, held, _ = sgpd.data.hold_out(sgpd.Trajectories.from_arrays([times] * 5, states), 0.2)
     model = guessed(data, "free")
-    judged = sgpd.inference.judge_held_out(model, held, paths=4)
+    judged = sgpd.judging.judge_held_out(model, held, paths=4)
     material = gather(model, data, CHECKS, ABOUT, judged)
     assert [view.name for view in material.views if view.fitted is None] == list(held.run_names)
     assert "held out" in render(material)

@@ -1,4 +1,3 @@
 """The command line. Importing this loads no JAX: heavy imports happen inside commands."""
 
-from sgpd.cli.app import app as app
 from sgpd.cli.app import main as main

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from sgpd.cli.commands.fit import fit
 from sgpd.cli.completing import complete_fitted_run, complete_systems
 from sgpd.cli.ending import exit_code_of
-from sgpd.cli.fit import fit
 from sgpd.cli.options import AsJson, Quiet, Run
 
 app = typer.Typer(
@@ -37,7 +37,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Of the noise and of the fit.")] = 0,
 ):
     """Simulate a noisy pendulum, fit it, forecast four times past the recording, check it, write a report."""
-    from sgpd.cli.demo import run_demo
+    from sgpd.cli.commands.demo import run_demo
 
     run_demo(out, seed)
 
@@ -65,7 +65,7 @@ def simulate(
 
     sgpd simulate two-body --seed 1 --noise-var 0.001 --out orbit.csv --truth exact.csv
     """
-    from sgpd.cli.simulating import run_simulate
+    from sgpd.cli.commands.simulating import run_simulate
     from sgpd.cli.talk import Talk
 
     run_simulate(system, out, truth, seed, noise_var, step, duration, Talk(quiet, as_json))
@@ -103,7 +103,7 @@ def predict(
 
     sgpd predict air --duration 60 --x0 v=0,x=80 --level 50,95 --out forecast.parquet
     """
-    from sgpd.cli.predicting import Ask, run_predict
+    from sgpd.cli.commands.predicting import Ask, run_predict
     from sgpd.cli.talk import Talk
 
     ask = Ask(duration, x0, from_run, step, adaptive, paths, level, seed)
@@ -123,7 +123,7 @@ def check(
 
     sgpd check air --strict --json
     """
-    from sgpd.cli.checking import run_check
+    from sgpd.cli.commands.checking import run_check
     from sgpd.cli.talk import Talk
 
     raise typer.Exit(run_check(run, strict, Talk(quiet, as_json)))
@@ -137,7 +137,7 @@ def report(run: Run, as_json: AsJson = False, quiet: Quiet = False):
 
     sgpd report sgpd-demo/run
     """
-    from sgpd.cli.reporting import run_report
+    from sgpd.cli.commands.reporting import run_report
     from sgpd.cli.talk import Talk
 
     run_report(run, Talk(quiet, as_json))
@@ -176,7 +176,7 @@ def paper(
 
     sgpd paper pendulum heun --method sgpd --recordings 3 --out some
     """
-    from sgpd.cli.paper import run_paper
+    from sgpd.cli.commands.paper import run_paper
     from sgpd.paper.settings import Reading
 
     if seeds is not None:

@@ -60,7 +60,7 @@ def _columns(context: typer.Context) -> list[str]:
     if given.get("columns"):
         return [name.strip() for name in given["columns"].split(",")]
     with suppress(Exception):  # whatever is wrong with the file, `sgpd fit` will say it
-        from sgpd.data.peeking import peek_names
+        from sgpd.data.reading.peeking import peek_names
 
         return peek_names(_typed(context)[0], given.get("decimal") or ".")
     return []

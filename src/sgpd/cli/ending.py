@@ -75,7 +75,7 @@ def ending_of(problem: BaseException) -> Ending:
 
 
 def _plain_ending(problem: BaseException) -> Ending:
-    from sgpd.outcome import BadInput, NumericalFailure
+    from sgpd.errors import BadInput, NumericalFailure
 
     match problem:
         case BadInput():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sgpd.outcome import BadInput
+from sgpd.errors import BadInput
 from sgpd.writing import write_together
 
 if TYPE_CHECKING:

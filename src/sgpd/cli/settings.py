@@ -4,7 +4,7 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
-from sgpd.outcome import BadInput, unknown_name
+from sgpd.errors import BadInput, unknown_name
 
 if TYPE_CHECKING:
     from sgpd.structures import Structure

@@ -65,7 +65,7 @@ class Talk:
     @contextmanager
     def heeding(self, kept: Callable[[str], object] | None = None) -> Iterator[None]:
         """Warnings of sgpd become lines of talk (or go to `kept`); others stay what they are."""
-        from sgpd.outcome import SgpdWarning
+        from sgpd.errors import SgpdWarning
 
         with warnings.catch_warnings():
             usual = warnings.showwarning

@@ -1,11 +1,11 @@
 """Recordings as trajectories, and trajectories as windows. Plain numpy, on the host."""
 
-from sgpd.data.excerpts import excerpts
+from sgpd.data.excerpt import excerpts
 from sgpd.data.holdout import hold_out
-from sgpd.data.reading import Reading, read_recording
+from sgpd.data.reading.recording import Reading, read_recording
 from sgpd.data.signs import Sign, sign_test
 from sgpd.data.trajectories import Run, Trajectories
-from sgpd.data.windows import Windows, windows
+from sgpd.data.window import Windows, windows
 
 __all__ = [
     "Reading",

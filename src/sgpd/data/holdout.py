@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from sgpd.data.describing import amount, count
 from sgpd.data.trajectories import Run, Trajectories
-from sgpd.outcome import BadInput
+from sgpd.errors import BadInput
 
 MANY = 5  # runs, from which on whole runs are kept back
 SHORTEST = 2  # rows that a part of a run needs

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 import numpy as np
 
-from sgpd.outcome import BadInput
+from sgpd.errors import BadInput
 
 Row = int | np.integer
 RESERVED = ("run", "time", "path", "lead", "energy")  # columns of a forecast that are not the state's

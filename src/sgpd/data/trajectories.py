@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 
 from sgpd.data.describing import amount, card, count
 from sgpd.data.refusals import Where, as_floats, require_observed, require_run, require_shapes, require_unique
-from sgpd.outcome import BadInput, unknown_name
+from sgpd.errors import BadInput, unknown_name
 
 if TYPE_CHECKING:
     import pandas
@@ -127,7 +127,7 @@ class Trajectories:
         - `decimal`: "," in files with decimal commas.
         - `roles`: "pq" guesses which columns are momenta and which positions, and tests the guess by its sign.
         """
-        from sgpd.data.reading import read_recording
+        from sgpd.data.reading.recording import read_recording
 
         return read_recording(
             path,

@@ -17,4 +17,4 @@ from sgpd.gp.paths import bump_path as bump_path
 from sgpd.gp.paths import draw_path as draw_path
 from sgpd.gp.paths import mean_path as mean_path
 from sgpd.gp.trends import Trend as Trend
-from sgpd.gp.trig import sincos as sincos
+from sgpd.xla.sincos import sincos as sincos

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from sgpd.arrays import Key
-from sgpd.outcome import unknown_name
+from sgpd.errors import unknown_name
 
 Spread = Literal["quasi", "orthogonal", "independent"]
 

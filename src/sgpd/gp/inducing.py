@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar
 from sgpd.gp.kernels import Kernel
-from sgpd.gp.triangular import inverse_root, on_diagonal
+from sgpd.xla.triangular import inverse_root, on_diagonal
 
 # Relative to the kernel's variance.
 JITTER = 1e-8

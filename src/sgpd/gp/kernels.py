@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar
-from sgpd.gp.sums import Terms, below_diagonal, derivatives
+from sgpd.xla.sums import Terms, below_diagonal, derivatives
 
 Point = Float[Array, " k"]
 Squares = Float[Array, "*pairs"]  # of distances

@@ -19,9 +19,9 @@ from jaxtyping import Array, Float
 from sgpd.arrays import KEPT, Scalar
 from sgpd.gp.inducing import whitening
 from sgpd.gp.kernels import Kernel, Point
-from sgpd.gp.sums import Terms, below_diagonal, derivatives
 from sgpd.gp.trends import Parabola
-from sgpd.gp.trig import sincos
+from sgpd.xla.sincos import sincos
+from sgpd.xla.sums import Terms, below_diagonal, derivatives
 
 
 class Path(eqx.Module):

@@ -1,26 +1,31 @@
-"""Learning: the only place where Gaussian processes and integrators meet."""
+"""Learning: the only place where Gaussian processes and integrators meet. Both engines end in a posterior."""
 
-from sgpd.inference.bound import Bound as Bound
-from sgpd.inference.fit import fit as fit
-from sgpd.inference.forecast import Forecast as Forecast
-from sgpd.inference.held_out import HeldOut as HeldOut
-from sgpd.inference.held_out import judge_held_out as judge_held_out
-from sgpd.inference.intervals import interval_of as interval_of
-from sgpd.inference.intervals import observed_interval as observed_interval
-from sgpd.inference.joint import Joint as Joint
-from sgpd.inference.laplace import Laplace as Laplace
-from sgpd.inference.learned import Learned as Learned
-from sgpd.inference.learned import learned as learned
-from sgpd.inference.learned import plus_minus as plus_minus
-from sgpd.inference.model import Model as Model
-from sgpd.inference.posterior import FieldPosterior as FieldPosterior
-from sgpd.inference.posterior import LatentGroup as LatentGroup
-from sgpd.inference.problem import Problem as Problem
-from sgpd.inference.problem import Variational as Variational
-from sgpd.inference.problem import prepare as prepare
-from sgpd.inference.problem import side_by_side as side_by_side
-from sgpd.inference.saving import load as load
-from sgpd.inference.variational import TrainingState as TrainingState
-from sgpd.inference.variational import initial_state as initial_state
-from sgpd.inference.variational import selection_draws as selection_draws
-from sgpd.inference.variational import train as train
+from sgpd.inference.laplace.engine import Laplace as Laplace
+from sgpd.inference.posterior.field import FieldPosterior as FieldPosterior
+from sgpd.inference.posterior.field import LatentGroup as LatentGroup
+from sgpd.inference.posterior.joint import Joint as Joint
+from sgpd.inference.variational.bound import Bound as Bound
+from sgpd.inference.variational.engine import TrainingState as TrainingState
+from sgpd.inference.variational.engine import initial_state as initial_state
+from sgpd.inference.variational.engine import selection_draws as selection_draws
+from sgpd.inference.variational.engine import train as train
+from sgpd.inference.variational.problem import Problem as Problem
+from sgpd.inference.variational.problem import Variational as Variational
+from sgpd.inference.variational.problem import prepare as prepare
+from sgpd.inference.variational.problem import side_by_side as side_by_side
+from sgpd.renamed import renamed
+
+__getattr__ = renamed(
+    __name__,
+    fit="sgpd.fit",
+    load="sgpd.load",
+    Model="sgpd.Model",
+    Forecast="sgpd.Forecast",
+    interval_of="sgpd.models.interval_of",
+    observed_interval="sgpd.models.observed_interval",
+    HeldOut="sgpd.judging.HeldOut",
+    judge_held_out="sgpd.judging.judge_held_out",
+    Learned="sgpd.judging.Learned",
+    learned="sgpd.judging.learned.learned",
+    plus_minus="sgpd.wording.plus_minus",
+)

@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from sgpd.arrays import on_device
-from sgpd.outcome import BadInput
+from sgpd.errors import BadInput
 from sgpd.writing import write_whole
 
 

@@ -11,11 +11,11 @@ from jaxtyping import Array, Float
 from sgpd.arrays import on_device
 from sgpd.checks import Check
 from sgpd.data import Run, Trajectories
+from sgpd.data.smoothing import noise_std, smooth_run
 from sgpd.inference.initial import leads_out
-from sgpd.inference.linear import Recording
-from sgpd.inference.posterior import FieldPosterior
+from sgpd.inference.laplace.linear_model import Recording
+from sgpd.inference.posterior.field import FieldPosterior
 from sgpd.inference.residuals import FEW, neighbours
-from sgpd.inference.smoothing import noise_std, smooth_run
 
 ROUGH = 1.5  # noise found, against what the recording's own roughness shows
 TREND = 5.0  # standard errors of a slope of the energy

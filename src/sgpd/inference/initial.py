@@ -14,10 +14,10 @@ import numpy as np
 
 from sgpd.arrays import on_device
 from sgpd.data import Trajectories
+from sgpd.data.smoothing import Smoothed, smooth
+from sgpd.errors import NumericalFailure, Outcome
 from sgpd.gp import FramedGaussian, Kernel, SquaredExponential, Trend, WhitenedGaussian
-from sgpd.inference.posterior import FieldPosterior, LatentGroup
-from sgpd.inference.smoothing import Smoothed, smooth
-from sgpd.outcome import NumericalFailure, Outcome
+from sgpd.inference.posterior.field import FieldPosterior, LatentGroup
 from sgpd.structures import LatentSpec, Structure
 
 LENGTHSCALES = (0.75, 1.0, 1.5, 2.0, 3.0)  # to choose from, in standard deviations of what a latent sees

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sgpd.inference.linear import Recording
+from sgpd.inference.laplace.linear_model import Recording
 
 SIGNIFICANT = 4.0  # standard errors of a correlation between neighbouring residuals
 FEW = 10  # pairs of neighbours, below which their correlation says nothing

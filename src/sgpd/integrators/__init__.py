@@ -11,8 +11,8 @@ from sgpd.integrators.methods import RungeKutta as RungeKutta
 from sgpd.integrators.methods import SplitStep as SplitStep
 from sgpd.integrators.response import Response as Response
 from sgpd.integrators.response import respond as respond
-from sgpd.integrators.rollout import Rollout as Rollout
-from sgpd.integrators.rollout import rollout as rollout
+from sgpd.integrators.rollouts import Rollout as Rollout
+from sgpd.integrators.rollouts import rollout as rollout
 from sgpd.integrators.tableau import PartitionedTableau as PartitionedTableau
 from sgpd.integrators.tableau import Splitting as Splitting
 from sgpd.integrators.tableau import Tableau as Tableau

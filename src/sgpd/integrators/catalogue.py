@@ -7,9 +7,9 @@ from math import sqrt
 
 import numpy as np
 
+from sgpd.errors import unknown_name
 from sgpd.integrators.methods import Integrator, PartitionedRungeKutta, RungeKutta, SplitStep
 from sgpd.integrators.tableau import PartitionedTableau, Splitting, Tableau
-from sgpd.outcome import unknown_name
 
 _Maker = Callable[[str], Integrator]
 

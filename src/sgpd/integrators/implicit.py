@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from sgpd.arrays import KEPT, Scalar, State
 from sgpd.fields import Field, linearise
-from sgpd.integrators.elimination import solve
+from sgpd.xla.elimination import solve
 
 Stages = Float[Array, "s d"]
 

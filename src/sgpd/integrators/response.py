@@ -16,9 +16,9 @@ from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar, State
 from sgpd.fields import Field, halves, linearise
-from sgpd.integrators.elimination import solve
 from sgpd.integrators.implicit import newton_matrix, solve_stages, stage_points
 from sgpd.integrators.methods import Integrator, PartitionedRungeKutta, RungeKutta, SplitStep
+from sgpd.xla.elimination import solve
 
 
 class Response(NamedTuple):

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib import rc_context
 
-from sgpd.paper.panels import (
+from sgpd.paper.output.panels import (
     STYLE,
     Drawn,
     by_method,
@@ -20,8 +20,8 @@ from sgpd.paper.panels import (
     training_end,
     trials_of,
 )
+from sgpd.paper.output.summaries import number
 from sgpd.paper.results import METHODS, Result
-from sgpd.paper.summaries import number
 
 SPREAD = "median (line) and range (band) over all draws and trials"
 

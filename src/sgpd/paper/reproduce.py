@@ -7,13 +7,13 @@ from importlib.resources import files
 from pathlib import Path
 
 import sgpd
-from sgpd.outcome import unknown_name
+from sgpd.errors import unknown_name
 from sgpd.paper.experiments import Experiment, experiments, wanted
 from sgpd.paper.features import feature_sentences
-from sgpd.paper.page import write_page, write_tables
+from sgpd.paper.output.page import write_page, write_tables
+from sgpd.paper.output.tables import About
 from sgpd.paper.results import MOST_RECORDINGS, TASKS, Result, Trial, load_result, save_result, trials
 from sgpd.paper.settings import JITTERS, READINGS, Reading
-from sgpd.paper.tables import About
 from sgpd.paper.truths import TRUTHS
 from sgpd.paper.workers import Listener, in_turn, side_by_side
 

@@ -2,8 +2,8 @@
 
 from matplotlib import rc_context
 
-from sgpd.paper.differences import at, heun_title
-from sgpd.paper.panels import (
+from sgpd.paper.output.differences import at, heun_title
+from sgpd.paper.output.panels import (
     STYLE,
     SYSTEMS,
     TRUTH,

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
 
-from sgpd.outcome import BadInput
+from sgpd.errors import BadInput
 from sgpd.paper.experiments import Experiment, run
 from sgpd.paper.results import Result, Trial
 from sgpd.paper.training import Progress

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sgpd.checks.verdicts import Verdict
-from sgpd.report.marks import Plot
+from sgpd.plots.marks import Plot
 
 
 class Reading(NamedTuple):

@@ -5,10 +5,10 @@ from html import escape
 from urllib.parse import quote
 
 from sgpd.checks.verdicts import Verdict
+from sgpd.judging.overall import Overall
+from sgpd.plots.marks import Plot
+from sgpd.plots.static import to_svg
 from sgpd.report.content import Block, Box, Figure, Prose, Section, Table
-from sgpd.report.marks import Plot
-from sgpd.report.overall import Overall
-from sgpd.report.static import to_svg
 
 # Shape, word and colour, always all three.
 SHAPES: dict[str, tuple[str, str]] = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sgpd.data import Trajectories
-from sgpd.inference import Forecast
+from sgpd.models import Forecast
 from sgpd.writing import write_whole
 
 if TYPE_CHECKING:

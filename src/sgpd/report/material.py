@@ -9,15 +9,16 @@ import numpy as np
 
 from sgpd.checks import CheckReport
 from sgpd.data import Run, Trajectories
+from sgpd.data.smoothing import smooth_run
+from sgpd.errors import NumericalFailure, SgpdWarning
 from sgpd.fields import Field
-from sgpd.inference import Forecast, HeldOut, Model
-from sgpd.inference.forecast import as_far_as_possible
-from sgpd.inference.smoothing import smooth_run
-from sgpd.outcome import NumericalFailure, SgpdWarning
+from sgpd.judging import HeldOut
+from sgpd.judging.overall import checked_to
+from sgpd.models import Forecast, Model
+from sgpd.models.forecast import as_far_as_possible
+from sgpd.plots.marks import labelled
 from sgpd.report.about import About
-from sgpd.report.marks import labelled
-from sgpd.report.overall import checked_to
-from sgpd.report.wording import number, with_unit
+from sgpd.wording import number, with_unit
 
 PATHS = 64
 FAR = 3.0  # durations of a run, which the forecast goes past its end

@@ -1,7 +1,7 @@
 """A paragraph for a paper's methods section."""
 
 from sgpd.report.material import Material
-from sgpd.report.wording import share
+from sgpd.wording import share
 
 _STRUCTURES = {
     "separable": "a separable Hamiltonian H = T(p) + V(q) with Gaussian-process priors on its parts",

@@ -9,22 +9,23 @@ from pathlib import Path
 
 from sgpd.checks import CheckReport
 from sgpd.data import Trajectories
-from sgpd.inference import HeldOut, Model
+from sgpd.judging import HeldOut
+from sgpd.judging.overall import verdict
+from sgpd.models import Model
+from sgpd.plots.interactive import to_json
 from sgpd.report.about import About
-from sgpd.report.calibration import calibration_section
-from sgpd.report.conservation import conservation_section
 from sgpd.report.content import Figure, Section
 from sgpd.report.elements import plot_id, section, verdict_box
-from sgpd.report.forecast import forecast_section
-from sgpd.report.interactive import to_json
-from sgpd.report.kept import recorded_courses
-from sgpd.report.learned import learned_section
-from sgpd.report.listing import checks_section
 from sgpd.report.material import Material, gather
-from sgpd.report.origin import data_line, origin_section
-from sgpd.report.overall import verdict
-from sgpd.report.portrait import portrait_section
-from sgpd.report.residuals import residuals_section
+from sgpd.report.sections.calibration import calibration_section
+from sgpd.report.sections.conservation import conservation_section
+from sgpd.report.sections.forecast import forecast_section
+from sgpd.report.sections.kept import recorded_courses
+from sgpd.report.sections.learned import learned_section
+from sgpd.report.sections.listing import checks_section
+from sgpd.report.sections.origin import data_line, origin_section
+from sgpd.report.sections.portrait import portrait_section
+from sgpd.report.sections.residuals import residuals_section
 from sgpd.writing import write_whole
 
 # The order of the page.

@@ -8,7 +8,7 @@ import numpy as np
 
 from sgpd.arrays import State
 from sgpd.fields import Traits
-from sgpd.structures.latents import Latents, LatentSpec, Structure
+from sgpd.structures.contract import Latents, LatentSpec, Structure
 
 
 class FreeField(eqx.Module):

@@ -9,7 +9,7 @@ import numpy as np
 
 from sgpd.arrays import Scalar, State
 from sgpd.fields import Traits, halves
-from sgpd.structures.latents import Latents, LatentSpec, Structure, half
+from sgpd.structures.contract import Latents, LatentSpec, Structure, half
 
 
 class HamiltonianField(eqx.Module):

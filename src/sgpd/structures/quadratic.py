@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar, State
+from sgpd.errors import unknown_name
 from sgpd.fields import Field, Traits
-from sgpd.outcome import unknown_name
-from sgpd.structures.latents import Latents, LatentSpec, Structure
+from sgpd.structures.contract import Latents, LatentSpec, Structure
 
 Form = Literal["tangent", "lie-poisson", "solved"]
 Matrix = Float[Array, "d d"]

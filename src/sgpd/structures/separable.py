@@ -7,9 +7,9 @@ import equinox as eqx
 from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar, State
+from sgpd.errors import unknown_name
 from sgpd.fields import SplitField, Traits, halves
-from sgpd.outcome import unknown_name
-from sgpd.structures.latents import Latents, LatentSpec, Structure, half, momenta, positions
+from sgpd.structures.contract import Latents, LatentSpec, Structure, half, momenta, positions
 
 Form = Literal["potential", "components"]
 Half = Float[Array, " n"]

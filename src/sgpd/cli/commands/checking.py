@@ -1,0 +1,62 @@
+"""`sgpd check`: every claim as a table, then what does not hold and what to try."""
+
+from pathlib import Path
+from textwrap import wrap
+
+from sgpd.cli.commands.findings import as_dict, long_enough
+from sgpd.cli.ending import DONE, FAILED
+from sgpd.cli.talk import STYLES, Talk
+from sgpd.xla.cache import keep_compiled_programs
+
+CLAIM = 46  # columns for the claim
+TOLD = ("FAIL", "ATTENTION", "NOT MEASURED")  # in this order, after the table
+
+
+def run_check(run: Path, strict: bool, talk: Talk) -> int:
+    """The exit code: 1 where a claim does not hold, with `strict` also where one deserves attention."""
+    keep_compiled_programs()
+    from sgpd.data.describing import amount
+    from sgpd.runs.layout import RunFolder
+
+    folder = RunFolder.open(run)
+    config, stored, model = folder.config(), folder.checks(), folder.model()
+    fitted, _ = folder.recording()
+    duration = long_enough(model, fitted)
+    talk.say("check", f"every claim, on drawn fields, to {amount(duration, fitted.time_unit)}")
+    with talk.heeding():
+        claims = model.check(duration, seed=config["seed"])
+    checks = [
+        *(as_dict(check, "recording") for check in model.diagnosis),
+        *(as_dict(check, "claims") for check in claims.checks),
+        *(check for check in stored.get("checks", []) if check.get("group") == "held out"),
+    ]
+    found = {**stored, "checks": checks}
+    talk.data(found)
+    _tell(run, model, found, talk)
+    verdicts = {check["verdict"] for check in checks}
+    return FAILED if "FAIL" in verdicts or (strict and "ATTENTION" in verdicts) else DONE
+
+
+def _tell(run: Path, model, found: dict, talk: Talk):
+    talk.result(f"{run}: {model.posterior.structure.name} + {model.integrator.name}")
+    talk.result(_row("claim", "measured", "limit", "verdict"), style="bold")
+    for check in found["checks"]:
+        first, *more = wrap(check["title"], CLAIM - 1)
+        style = "" if check["verdict"] == "PASS" else STYLES.get(check["verdict"], "")
+        talk.result(_row(first, _number(check["value"]), _number(check["limit"]), check["verdict"]), style=style)
+        for line in more:
+            talk.result(f"  {line}")
+    for verdict in TOLD:
+        for check in found["checks"]:
+            if check["verdict"] == verdict:
+                text = " ".join(part for part in (check["sentence"], check["remedy"]) if part)
+                talk.verdict(verdict, text, indent="", width=len(verdict) + 2)
+    talk.result("Verdict: ", found.get("sentence", ""))
+
+
+def _row(claim: str, measured: str, limit: str, verdict: str) -> str:
+    return f"  {claim:<{CLAIM}}{measured:<11}{limit:<9}{verdict}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2g}"

@@ -1,0 +1,208 @@
+"""`sgpd predict`: a forecast as a table, and how far it can be trusted."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sgpd.cli.files import require_table_file, write_table
+from sgpd.cli.settings import numbers_in
+from sgpd.cli.talk import Talk
+from sgpd.errors import BadInput, unknown_name
+from sgpd.xla.cache import keep_compiled_programs
+
+if TYPE_CHECKING:
+    from sgpd.data import Trajectories
+    from sgpd.models import Forecast, Model
+    from sgpd.runs.layout import RunFolder
+
+MOST_VALUES = 500_000_000  # of all paths: 4 GB
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What to forecast, as it was typed."""
+
+    duration: float
+    x0: str | None = None
+    from_run: str | None = None
+    step: float | None = None
+    adaptive: bool = False
+    paths: int = 64
+    level: str = "95"
+    seed: int = 0
+
+
+def run_predict(run: Path, ask: Ask, out: Path, paths_out: Path | None, talk: Talk):
+    """Forecast from a run and write the table."""
+    _require_sound(ask)
+    levels = _levels(ask.level)
+    require_table_file(out)
+    if paths_out is not None:
+        require_table_file(paths_out, "--paths-out")
+    keep_compiled_programs()
+    from sgpd.runs.layout import RunFolder
+
+    folder = RunFolder.open(run)
+    config, stored = folder.config(), folder.checks()
+    _require_other_files(folder, config, out, paths_out)
+    model, (fitted, _) = folder.model(), folder.recording()
+    _require_room(model, ask)
+    x0 = None if ask.x0 is None else _state(ask.x0, model.names)
+    index = _run(ask.from_run, model.run_names)
+    _tell_start(model, fitted, x0, index, talk)
+    _tell_method(model, ask, fitted.time_unit, talk)
+    with talk.heeding():
+        integrator = "adaptive" if ask.adaptive else None
+        forecast = model.predict(
+            x0, duration=ask.duration, step=ask.step, integrator=integrator, paths=ask.paths, seed=ask.seed, run=index
+        )
+    _tell_reach(stored, forecast, fitted.time_unit, talk)
+    about = _about(run, config, stored, model, ask, forecast)
+    about["units"][fitted.time_name] = fitted.time_unit
+    _write(forecast, fitted.time_name, levels, out, paths_out, about, talk)
+
+
+def _require_sound(ask: Ask):
+    if not (np.isfinite(ask.duration) and ask.duration > 0):
+        raise BadInput(f"--duration {ask.duration:g}: the duration must be a positive number", "give it in time units")
+    if ask.step is not None and not (np.isfinite(ask.step) and ask.step > 0):
+        raise BadInput(f"--step {ask.step:g}: the step must be a positive number", "leave it out to step as fitted")
+    if ask.x0 is not None and ask.from_run is not None:
+        raise BadInput("--x0 is a start of its own, --from-run the end of a run", "give one of the two")
+    if ask.paths < 2:
+        raise BadInput(f"--paths {ask.paths}: a band needs at least two paths", "leave it out for 64")
+    if ask.seed < 0:
+        raise BadInput(f"--seed {ask.seed}: a seed is not negative", "give 0, 1, 2, ...")
+
+
+def _levels(text: str) -> list[float]:
+    hint = "give percents between commas, as `--level 50,95`"
+    try:
+        levels = [float(part.strip().removesuffix("%")) / 100 for part in text.split(",")]
+    except ValueError:
+        raise BadInput(f"--level {text}: this is not a list of percents", hint) from None
+    if not all(0 < level < 1 for level in levels):
+        raise BadInput(f"--level {text}: a level lies between 0 and 100", hint)
+    return list(dict.fromkeys(levels))
+
+
+def _require_other_files(folder: "RunFolder", config: dict, out: Path, paths_out: Path | None):
+    """A forecast never replaces the recording that it comes from, nor a file of the run."""
+    targets = [path.resolve() for path in (out, paths_out) if path is not None]
+    taken = {Path(file["path"]) for file in config["files"]} | set(folder.path.resolve().glob("*"))
+    for target in targets:
+        if target in taken:
+            raise BadInput(f"{target}: this file belongs to the run", "choose another name", str(target))
+    if len(set(targets)) < len(targets):
+        raise BadInput(f"{out}: --out and --paths-out are the same file", "choose another --paths-out", str(out))
+
+
+def _require_room(model: "Model", ask: Ask):
+    rows = ask.duration / (model.step if ask.step is None else ask.step)
+    if rows * ask.paths * model.dimension > MOST_VALUES:
+        what = f"{ask.paths} paths of {rows:.2g} rows do not fit into memory"
+        raise BadInput(what, "shorten --duration, lengthen --step or ask for fewer --paths")
+
+
+def _state(text: str, names: tuple[str, ...]) -> np.ndarray:
+    given = numbers_in(text, "--x0")
+    example = ",".join(f"{name}=1" for name in names)
+    unknown = [name for name in given if name not in names]
+    missing = [name for name in names if name not in given]
+    if unknown or missing:
+        what = f"there is no {unknown[0]!r} in the state" if unknown else f"{missing[0]!r} is missing"
+        raise BadInput(f"--x0 {text}: {what}", f"give every coordinate, as `--x0 {example}`")
+    state = np.array([given[name] for name in names])
+    if not np.isfinite(state).all():
+        raise BadInput(f"--x0 {text}: a state is made of finite numbers", f"write as `--x0 {example}`")
+    return state
+
+
+def _run(name: str | None, names: tuple[str, ...]) -> int:
+    """Which run to go on from; the last where none is named."""
+    if name is None:
+        return -1
+    if name not in names:
+        raise unknown_name("fitted run", name, names)
+    return names.index(name)
+
+
+def _tell_start(model: "Model", fitted: "Trajectories", x0: np.ndarray | None, run: int, talk: Talk):
+    if x0 is None:
+        at = f"{fitted.time_name} = {fitted.runs[run].times[-1]:g}"
+        where, change = "", f"--x0 {','.join(f'{name}=..' for name in model.names)}"
+        if len(fitted) > 1:
+            where, change = f" of run {fitted.run_names[run]}", f"--from-run or {change}"
+        talk.say("start", f"the last fitted state{where}, {at} (change with {change})")
+        return
+    states = np.concatenate([run.states for run in fitted.runs])
+    low, high = np.nanmin(states, axis=0), np.nanmax(states, axis=0)
+    outside = [name for name, inside in zip(model.names, (low <= x0) & (x0 <= high), strict=True) if not inside]
+    numbers = ", ".join(f"{name} = {value:g}" for name, value in zip(model.names, x0, strict=True))
+    place = "outside" if outside else "inside"
+    talk.say("start", f"{numbers}: {place} the recorded range (default: last fitted state)")
+    if outside:
+        ranges = (f"{n} {a:.3g} to {b:.3g}" for n, a, b in zip(model.names, low, high, strict=True) if n in outside)
+        talk.attention(f"The start lies outside the recorded range ({', '.join(ranges)}); nothing was learned there.")
+
+
+def _tell_method(model: "Model", ask: Ask, unit: str, talk: Talk):
+    step = f"step {model.step:.3g} {unit} as fitted" if ask.step is None else f"step {ask.step:.3g} {unit}".rstrip()
+    step = " ".join(step.split())
+    method = "adaptive steps" if ask.adaptive else f"{model.integrator.name}, {step}"
+    talk.say("method", f"{method}, {ask.paths} paths, seed {ask.seed}")
+
+
+def _tell_reach(stored: dict, forecast: "Forecast", unit: str, talk: Talk):
+    """How far ahead the bands were compared with a recording."""
+    from sgpd.data.describing import amount
+
+    ahead = float(forecast.times[-1] - forecast.times[0])
+    reach = stored.get("checked_to") or 0.0
+    if reach == 0:
+        talk.attention("The bands were not checked on any held-out recording; fit with `--holdout 20%` to do so.")
+    elif ahead > reach:
+        rest = amount(ahead - reach, unit, digits=3)
+        talk.attention(
+            f"Forecasts were tested to {amount(reach, unit, digits=3)} ahead; the other {rest} are untested."
+        )
+    for check in stored.get("checks", []):
+        about_bands = check.get("group") == "held out" or check.get("id") == "draws"
+        if about_bands and check.get("verdict") != "PASS":
+            talk.remark(check["verdict"], check["sentence"])
+
+
+def _about(run: Path, config: dict, stored: dict, model: "Model", ask: Ask, forecast: "Forecast") -> dict:
+    return {
+        "schema": "sgpd.forecast/1",
+        "run": str(run),
+        "units": dict(zip(model.names, model.units, strict=True)),
+        "structure": model.posterior.structure.name,
+        "integrator": "adaptive" if ask.adaptive else model.integrator.name,
+        "step": model.step if ask.step is None else ask.step,
+        "x0": ask.x0 or "last fitted state",
+        "from_run": forecast.run,
+        "paths": ask.paths,
+        "paths_ok": int(forecast.ok.sum()),
+        "seed": ask.seed,
+        "data": [file["sha256"] for file in config["files"]],
+        "versions": config["versions"],
+        "checked_to": stored.get("checked_to") or 0.0,
+    }
+
+
+def _write(
+    forecast: "Forecast", time: str, levels: list[float], out: Path, paths_out: Path | None, about: dict, talk: Talk
+):
+    from sgpd.models.tables import paths_dataframe, percent
+
+    write_table(out, forecast.to_dataframe(levels, time=time), about)
+    bands = "".join(f", lo{percent(level)}, hi{percent(level)}" for level in levels)
+    talk.say("wrote", f"{out}: {len(forecast.times):,} rows; {', '.join(forecast.names)} as mean, std{bands}")
+    if paths_out is not None:
+        frame = paths_dataframe(forecast, time)
+        write_table(paths_out, frame, about)
+        talk.say("wrote", f"{paths_out}: {len(frame):,} rows; every path (read it back with `--run path`)")
+    talk.data(about | {"out": str(out), "paths_out": None if paths_out is None else str(paths_out)})

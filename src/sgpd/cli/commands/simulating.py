@@ -1,0 +1,71 @@
+"""`sgpd simulate`: a noisy recording of a system that is known."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+
+from sgpd.cli.files import require_table_file, write_table
+from sgpd.cli.talk import Talk
+from sgpd.errors import BadInput
+
+MOST_ROWS = 10_000_000
+
+
+def run_simulate(
+    name: str,
+    out: Path,
+    truth: Path | None,
+    seed: int,
+    noise_var: float | None,
+    step: float | None,
+    duration: float | None,
+    talk: Talk,
+    hint: bool = True,
+):
+    """Write a recording and, if asked, the exact solution."""
+    from sgpd import systems
+
+    system = systems.get(name)
+    require_table_file(out)
+    if truth is not None:
+        require_table_file(truth, "--truth")
+        if truth.absolute() == out.absolute():
+            raise BadInput(f"--truth {truth}: this is the recording's own file", "choose another --truth")
+    if seed < 0:
+        raise BadInput(f"--seed {seed}: a seed is not negative", "give 0, 1, 2, ...")
+    if noise_var is not None and not (np.isfinite(noise_var) and noise_var >= 0):
+        raise BadInput(f"--noise-var {noise_var:g}: a variance is a number that is not negative", "give 0 for none")
+    system = dataclasses.replace(
+        system,
+        step=system.step if step is None else step,
+        duration=system.duration if duration is None else duration,
+        noise_variance=system.noise_variance if noise_var is None else (noise_var,) * len(system.names),
+    )
+    _require_rows(system)
+    times, states = system.record(seed)
+    _write(out, system.names, times, states, talk)
+    if truth is not None:
+        ahead = np.arange(round(max(system.horizon, system.duration) / system.step) + 1) * system.step
+        _write(truth, system.names, ahead, system.simulate(system.x0, ahead), talk)
+    talk.data({"schema": "sgpd.simulate/1", "out": str(out), "rows": len(times), "system": name, "seed": seed})
+    if hint:
+        talk.result(
+            "Next:    ", f"sgpd fit {out} --structure {system.structure} --x0-known --out {out.with_suffix('')}"
+        )
+
+
+def _require_rows(system):
+    if not (np.isfinite(system.step) and system.step > 0):
+        raise BadInput(f"--step {system.step:g}: the step must be a positive number", "leave it out for the paper's")
+    rows = system.duration / system.step
+    if not 1.5 <= rows <= MOST_ROWS:
+        what = f"--duration {system.duration:g} is not at least two steps of {system.step:g}, and at most {MOST_ROWS:,}"
+        raise BadInput(what, "choose another --duration or --step")
+
+
+def _write(path: Path, names, times: np.ndarray, states: np.ndarray, talk: Talk):
+    import pandas as pd
+
+    write_table(path, pd.DataFrame({"t": times} | dict(zip(names, states.T, strict=True))), {})
+    talk.say("wrote", f"{path}: {len(times)} rows; t, {', '.join(names)}")

@@ -1,0 +1,251 @@
+"""The default engine: the best field by staged shooting, kernels and noise by the evidence, then a joint Gaussian.
+
+1. Restart every 20 rows, where there are hardly any local optima: fit, tune kernels and noise, until settled.
+2. Fit with restarts half as often, again and again, then tune once more with every piece in one rollout. If that is
+   so unstable that the evidence is not finite, begin again with pieces half as long.
+3. Where residuals are not white, fit once more with rows counted for what they are worth.
+4. The Gaussian around that optimum, over inducing values and starts together. Where its draws do not cost what it
+   expects, those are stored that fit, or draws by randomise-then-optimise.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from sgpd.arrays import on_device
+from sgpd.data import Trajectories, Windows, windows
+from sgpd.data.smoothing import noise_std
+from sgpd.errors import NumericalFailure, Outcome
+from sgpd.gp import Kernel, SquaredExponential
+from sgpd.gp.features import Spread
+from sgpd.inference.checkpoint import Checkpoint
+from sgpd.inference.diagnosis import Diagnosis, diagnose
+from sgpd.inference.initial import gaussians
+from sgpd.inference.laplace.evidence import TIGHT, Hyper, Judged, Tuned, judge, tune
+from sgpd.inference.laplace.linear_model import Recording, Shooting
+from sgpd.inference.laplace.sampling import Fresh, extra_costs, randomise_then_optimise, resampled, weights_of, worth_of
+from sgpd.inference.laplace.shooting import descend
+from sgpd.inference.posterior.field import FieldPosterior, feature_counts, sample_features
+from sgpd.inference.posterior.joint import Drawn, Joint, Stored, Stream
+from sgpd.inference.residuals import rows_a_look
+from sgpd.inference.starts import pinned_starts, smoothed_rows
+from sgpd.integrators import Integrator
+
+SHORT = 20  # rows between restarts in the first stage
+LONGEST = 500  # rows of one rollout; a longer recording is cut
+TUNING, DRAWING = 6, 6  # how much longer it takes to tune kernels and noise, and to draw, than to fit once
+POOL, MOST = 4, 16  # draws of the Gaussian, by which it is judged, for each that would be stored: at first, at most
+LINEAR = 0.8  # of its draws: if they are worth so many of the posterior, the Gaussian is taken for it
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Settings of the default engine. There is nothing that must be tuned."""
+
+    kernel: type[Kernel] = SquaredExponential
+    inducing: int | None = None  # points for each latent; None: by dimension
+    noise: Sequence[float] | np.ndarray | None = None  # standard deviations known beforehand; None: found
+    features: int | None = None  # random ones for each latent; None: by dimension
+    spread: Spread = "quasi"
+    stored: int = 128  # draws that are kept where a Gaussian does not describe the posterior
+
+    def __post_init__(self):
+        if self.noise is not None:  # settings are part of what is compiled, so they must be hashable
+            object.__setattr__(self, "noise", tuple(map(float, self.noise)))
+
+
+class Found(NamedTuple):
+    """What the engine gives."""
+
+    posterior: FieldPosterior
+    noise: np.ndarray
+    joint: Joint
+    pieces: Windows
+    history: list[dict]
+    facts: dict
+    diagnosis: Diagnosis
+
+
+class _Stage(NamedTuple):
+    """Where the fit stands between two stages."""
+
+    done: int
+    u: Float[Array, " p"]
+    rows: Float[Array, "r n d"]  # of the best rollout
+    hyper: Hyper
+
+
+def fit_laplace(
+    data: Trajectories,
+    guess: FieldPosterior,
+    integrator: Integrator,
+    settings: Laplace,
+    x0: str,
+    seed: int,
+    progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
+    longest: int = LONGEST,
+) -> Found:
+    """Fit one recording (or several runs of one system), in pieces of at most `longest` rows.
+
+    Where rollouts over such pieces are so unstable that nothing is left of the evidence but rounding, they are halved.
+    """
+    report = progress or (lambda done, total: None)
+    pieces = windows(data, min(max(map(len, data.runs)), longest))
+    pinned = pinned_starts(pieces, x0)
+    recording = Recording.of(data, pieces, pinned)
+    noise = on_device(noise_std(data) if settings.noise is None else np.asarray(settings.noise, float))
+    guess = guess.plain()
+    start = Hyper.unchanged(guess, noise)
+    kept = Checkpoint(checkpoint, (guess, recording, repr((settings, integrator, x0, seed))))
+    begin = _Stage(0, guess.flat_mean, on_device(smoothed_rows(data, pieces, pinned)), start)
+    (done, u, rows, hyper), history = kept.load(begin)
+    lengths = _lengths(rows.shape[1])
+    tuned_at = {0, len(lengths) - 1}
+    work = np.cumsum([TUNING if index in tuned_at else 1 for index in range(len(lengths))] + [DRAWING]).tolist()
+    for index, length in list(enumerate(lengths))[done:]:
+        restart = on_device(np.broadcast_to(np.arange(rows.shape[1]) % length == 0, rows.shape[:2]))
+        at = Shooting(u, rows, restart)
+        if index not in tuned_at:
+            at, found = descend(hyper.kernels(guess), integrator, recording, jnp.exp(hyper.noise), at)
+        else:
+            tuned = tune(guess, start, hyper, integrator, recording, at, settings.noise is not None)
+            at, found, hyper = tuned.at, tuned.found, tuned.hyper
+            history += [{"restart": length, "round": k, "objective": value} for k, value in enumerate(tuned.values)]
+        u, rows = at.u, found.along.rows
+        if index + 1 < len(lengths):  # what comes after the last stage starts from all of it
+            kept.save(_Stage(index + 1, u, rows, hyper), history)
+        report(work[index], work[-1])
+    if not np.isfinite(history[-1]["objective"]):
+        half = -(-rows.shape[1] // 2)
+        if half < SHORT or not np.isfinite(history[0]["objective"]):
+            raise NumericalFailure(Outcome.DIVERGED)
+        # The checkpoint is that of the longer pieces, whose fit goes on to here again.
+        return fit_laplace(data, guess, integrator, settings, x0, seed, progress, longest=half)
+    optimum = _Optimum(guess, start, integrator, recording, tuned, settings)
+    worth = rows_a_look(recording, np.asarray(rows))
+    posterior, joint, facts = _found(optimum, worth, seed)
+    report(work[-1], work[-1])
+    noise = np.asarray(tuned.noise)
+    diagnosis = diagnose(data, recording, posterior, np.asarray(rows), noise, facts)
+    return Found(posterior, noise, joint, pieces, history, facts, diagnosis)
+
+
+def _lengths(rows: int) -> list[int]:
+    """Rows between restarts, stage by stage: doubled until the whole is one rollout, so that no stage leaps too far."""
+    lengths = [SHORT]
+    while 2 * lengths[-1] < rows:
+        lengths.append(2 * lengths[-1])
+    return [length for length in lengths if length < rows] + [rows]
+
+
+class _Optimum(NamedTuple):
+    """What the posterior is built around."""
+
+    guess: FieldPosterior
+    start: Hyper
+    integrator: Integrator
+    recording: Recording
+    tuned: Tuned
+    settings: Laplace
+
+    @property
+    def posterior(self) -> FieldPosterior:
+        """The kernels that were found."""
+        return self.tuned.hyper.kernels(self.guess)
+
+    def judged(self) -> Judged:
+        """The linear model there."""
+        return judge(self.tuned, self.start, self.guess, self.recording)
+
+    def by_looks(self, worth: np.ndarray) -> "_Optimum":
+        """Under the same kernels, when so many rows of each channel count as one: with σ² as many times larger."""
+        hyper = self.tuned.hyper._replace(noise=self.tuned.hyper.noise + jnp.log(on_device(worth)) / 2)
+        kernels = hyper.kernels(self.guess)
+        at, found = descend(kernels, self.integrator, self.recording, jnp.exp(hyper.noise), self.tuned.at, TIGHT)
+        return self._replace(tuned=self.tuned._replace(hyper=hyper, at=at, found=found))
+
+
+def _found(optimum: _Optimum, worth: np.ndarray, seed: int) -> tuple[FieldPosterior, Joint, dict]:
+    """The posterior around the optimum when so many rows of each channel are worth one, and facts about it."""
+    judged, settings = optimum.judged(), optimum.settings
+    asked = feature_counts(optimum.posterior, settings.features, settings.spread)
+    counted = optimum.by_looks(worth) if (worth > 1).any() else optimum
+    tuned, posterior = counted.tuned, counted.posterior
+    solution = counted.judged().solution
+    joint = Joint.laplace(optimum.recording, tuned.at, tuned.found.equations, solution, tuned.noise)
+    for features in dict.fromkeys((asked, feature_counts(optimum.posterior, 0))):
+        draws = _draws(counted, joint, features, seed)
+        if draws.kind != "failed":
+            break
+    joint = dataclasses.replace(joint, stored=draws.stored)
+    root = np.asarray(joint.root)
+    values = gaussians(posterior.whitened, np.asarray(joint.mean), root @ root.T)
+    facts = {
+        "log_evidence": float(judged.log_evidence),
+        "parameters": joint.mean.size,
+        "effective_parameters": float(joint.mean.size - np.trace(np.linalg.inv(np.asarray(judged.solution.precision)))),
+        "settled": tuned.settled,
+        "rows_a_look": worth.tolist(),
+        "draws": draws.kind,
+        "features": list(features),
+        "features_dropped": features != asked,
+        "drawn": draws.drawn,
+        "worth": draws.worth,
+        "stored_draws": 0 if draws.stored is None else draws.stored.different,
+        "failed_draws": draws.failed,
+    }
+    return eqx.tree_at(lambda p: p.values, posterior, values), joint, facts
+
+
+class _Draws(NamedTuple):
+    """How the posterior is drawn from: gaussian, weighed, randomised, or failed (which leaves the Gaussian)."""
+
+    kind: str
+    drawn: int  # from the Gaussian
+    worth: float  # of those
+    stored: Stored | None = None
+    failed: int = 0
+
+
+def _draws(optimum: _Optimum, joint: Joint, features: tuple[int, ...], seed: int) -> _Draws:
+    """Draws with so many random features for each group."""
+    integrator, recording, tuned = optimum.integrator, optimum.recording, optimum.tuned
+    posterior, settings = optimum.posterior, optimum.settings
+    drawn, weights = _weighed(optimum, joint, POOL, features, seed)
+    if settings.stored * POOL / MOST <= worth_of(weights) < settings.stored:  # more of them will be enough
+        drawn, weights = _weighed(optimum, joint, MOST, features, seed)
+    pool, worth = len(weights), worth_of(weights)
+    if worth >= LINEAR * pool:
+        return _Draws("gaussian", pool, worth)
+    if worth >= settings.stored:
+        kept = resampled(Stream.CHOSEN.of(seed), weights, settings.stored)
+        return _Draws("weighed", pool, worth, Stored.of(drawn.unknowns, kept, seed))
+    rng, count = Stream.RANDOMISED.of(seed), settings.stored
+    random = sample_features(Stream.FEATURES.of(seed), posterior, features, settings.spread, count)
+    fresh = Fresh.of(rng, count, recording, tuned.at)
+    found, ok = randomise_then_optimise(posterior, integrator, recording, tuned.at, tuned.noise, random, fresh)
+    kept = np.flatnonzero(ok)
+    failed = len(ok) - len(kept)
+    if len(ok) < count or failed > count / 2:
+        return _Draws("failed", pool, worth, failed=failed)
+    return _Draws("randomised", pool, worth, Stored.of(found, kept, seed), failed)
+
+
+def _weighed(
+    optimum: _Optimum, joint: Joint, pool: int, features: tuple[int, ...], seed: int
+) -> tuple[Drawn, np.ndarray]:
+    """So many draws of the Gaussian for each that would be stored, and what they weigh in the posterior."""
+    posterior, settings, tuned = optimum.posterior, optimum.settings, optimum.tuned
+    drawn = joint.draw(seed, pool * settings.stored, posterior, features, settings.spread)
+    given = (posterior, optimum.integrator, optimum.recording, tuned.at, tuned.noise, tuned.found.equations)
+    return drawn, weights_of(extra_costs(*given, drawn))

@@ -1,0 +1,176 @@
+"""Draws of the posterior where a Gaussian does not describe it.
+
+The Gaussian is exact where the rollout is linear in its unknowns. Where it is not, a draw costs more or less than the
+linear model says, and weighs exp(-half of that) in the posterior. While enough draws weigh something, those that do are
+kept. Where hardly any does, every draw is a fit of its own: to data and prior with fresh noise added, from the optimum
+(randomise-then-optimise). For a linear model these are exact draws of the posterior; for others an approximation
+(Bardsley et al. 2014, without its reweighting).
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from sgpd.arrays import Scalar, on_device
+from sgpd.inference.laplace.linear_model import (
+    Recording,
+    Regression,
+    Shooting,
+    cost,
+    moved,
+    regression,
+    roll,
+    solve,
+    tangent,
+)
+from sgpd.inference.posterior.field import Features, FieldPosterior
+from sgpd.inference.posterior.joint import Drawn, Unknowns
+from sgpd.integrators import Integrator
+from sgpd.xla.batches import in_batches
+
+AT_ONCE = 16  # fits
+ROLLED_AT_ONCE = 64
+SETTLED = 0.5  # a search has ended when its last step lowered the cost by less; a draw's own cost varies by much more
+ITERATIONS = 12
+
+
+def extra_costs(
+    posterior: FieldPosterior,
+    integrator: Integrator,
+    recording: Recording,
+    at: Shooting,
+    noise: Float[Array, " d"],
+    equations: Regression,
+    drawn: Drawn,
+) -> Float[np.ndarray, " draws"]:
+    """By how much more draws cost than the linear model around the optimum says: 0 where that model is right."""
+    frequencies, weights = drawn.features
+    run = partial(_extra_costs, posterior, integrator, recording, at, noise, equations, frequencies)
+    return in_batches(run, (drawn.unknowns, weights), ROLLED_AT_ONCE)
+
+
+@eqx.filter_jit
+def _extra_costs(posterior, integrator, recording: Recording, at: Shooting, noise, equations, frequencies, draws):
+    def one(unknowns: Unknowns, weights):
+        place = Shooting(unknowns.u, at.starts.at[:, 0].set(unknowns.starts), at.restart)
+        field = posterior.field(posterior.unravel(place.u), Features(frequencies, weights))
+        expected = equations.cost(place.u, (unknowns.starts - at.starts[:, 0]) / noise[None, :])
+        return cost(recording, place, roll(integrator, field, recording, place), noise) - expected
+
+    return jax.vmap(one)(*draws)
+
+
+def weights_of(extra: Float[np.ndarray, " draws"]) -> Float[np.ndarray, " draws"]:
+    """What draws of the Gaussian weigh in the posterior, 1 in all; one whose cost is not finite, nothing.
+
+    Those above √n times the mean are cut to that before they are scaled (Ionides 2008).
+    """
+    finite = np.isfinite(extra)
+    if not finite.any():
+        return np.zeros(extra.shape)
+    weights = np.exp(-(np.where(finite, extra, np.inf) - extra[finite].min()) / 2)
+    weights = np.minimum(weights, np.sqrt(len(weights)) * weights.mean())
+    return weights / weights.sum()
+
+
+def worth_of(weights: Float[np.ndarray, " draws"]) -> float:
+    """How many draws of equal weight are as good."""
+    return float(1 / (weights**2).sum()) if weights.any() else 0.0
+
+
+def resampled(rng: np.random.Generator, weights: Float[np.ndarray, " draws"], count: int) -> Int[np.ndarray, " kept"]:
+    """Which draws to keep, so many in all, each as often as its weight says, to within one (systematic resampling)."""
+    marks = (np.arange(count) + rng.uniform()) / count * weights.sum()
+    return np.searchsorted(np.cumsum(weights), marks).clip(max=len(weights) - 1)
+
+
+class Fresh(NamedTuple):
+    """Standard normals by which each draw changes its data and its prior."""
+
+    values: Float[Array, "draws p"]
+    states: Float[Array, "draws r n d"]
+    starts: Float[Array, "draws r d"]
+
+    @classmethod
+    def of(cls, rng: np.random.Generator, draws: int, recording: Recording, at: Shooting) -> "Fresh":
+        """So many."""
+        shapes = (at.u.shape, recording.states.shape, recording.centre.shape)
+        streams = zip(rng.spawn(len(shapes)), shapes, strict=True)
+        return cls(*(on_device(stream.normal(size=(draws, *shape))) for stream, shape in streams))
+
+
+class _Search(NamedTuple):
+    """Levenberg-Marquardt on its way: where to look next, and the best place so far."""
+
+    candidate: Shooting
+    place: Shooting
+    equations: Regression
+    cost: Scalar
+    damping: Scalar
+    fall: Scalar  # of the cost, by the last step that was taken
+    count: Int[Array, ""]
+
+
+def randomise_then_optimise(
+    posterior: FieldPosterior,
+    integrator: Integrator,
+    recording: Recording,
+    at: Shooting,
+    noise: Float[Array, " d"],
+    features: Features,
+    fresh: Fresh,
+) -> tuple[Unknowns, Bool[Array, " draws"]]:
+    """A draw of the posterior for each set of features, and which are usable: the cost is finite, the search has ended.
+
+    Features are functions between the inducing points that the data say little about; the inducing values adapt to
+    them. Every piece starts once. Where most of the first few are not usable, there are no others.
+    """
+    run = partial(_searched, posterior, integrator, recording, at, noise, features.frequencies)
+    promising = lambda first: bool(np.mean(first[1]) >= 0.5)
+    return jax.tree.map(on_device, in_batches(run, (features.weights, fresh), AT_ONCE, go_on=promising))
+
+
+@eqx.filter_jit
+def _searched(posterior, integrator: Integrator, recording: Recording, at: Shooting, noise, frequencies, draws):
+    prior = (noise / recording.reach) ** 2
+
+    def one(draw):
+        weights, (for_values, for_states, for_starts) = draw
+        own = Features(frequencies, weights)
+        states = recording.states + noise[None, None, :] * for_states
+        centre = recording.centre + recording.reach[None, :] * for_starts
+        randomised = eqx.tree_at(lambda r: (r.states, r.centre), recording, (states, centre))
+
+        def improve(search: _Search) -> _Search:
+            equations, price = _linearised(posterior, integrator, randomised, search.candidate, noise, own, for_values)
+            better = price < search.cost
+            choose = lambda new, old: jax.tree.map(lambda x, y: jnp.where(better, x, y), new, old)
+            place, equations = choose((search.candidate, equations), (search.place, search.equations))
+            damping = jnp.where(better, search.damping / 5, search.damping * 10)
+            candidate = moved(randomised, place, solve(equations, prior, place.u, damping), noise)
+            fall = jnp.where(better, search.cost - price, search.fall)
+            lowest = jnp.where(better, price, search.cost)
+            return _Search(candidate, place, equations, lowest, damping, fall, search.count + 1)
+
+        pieces, d = centre.shape
+        nothing = Regression.empty(pieces, d, at.u.size)
+        infinite = jnp.array(jnp.inf)
+        start = _Search(at, at, nothing, infinite, jnp.array(5e-2), infinite, jnp.array(0))
+        unfinished = lambda search: (search.count < ITERATIONS) & ~(search.fall < SETTLED)
+        end = jax.lax.while_loop(unfinished, improve, start)
+        usable = jnp.isfinite(end.cost) & (end.fall < SETTLED)
+        return Unknowns(end.place.u, end.place.starts[:, 0]), usable
+
+    return jax.vmap(one)(draws)
+
+
+def _linearised(posterior, integrator, recording: Recording, at: Shooting, noise, features: Features, pull):
+    along, j = tangent(posterior, integrator, recording, at, features)
+    equations = regression(recording, at, along, j, noise, starts=1)
+    equations = equations._replace(square=equations.square + pull @ pull, right=equations.right + pull)
+    return equations, cost(recording, at, along.rows, noise, pull)

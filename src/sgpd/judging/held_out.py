@@ -1,0 +1,149 @@
+"""Forecasts of rows that the fit did not see, against what was recorded there.
+
+Errors along a rollout are correlated: 300 rows may be five independent looks at the bands. So the coverage of the bands
+is judged by the number of looks, not of rows.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from sgpd.checks import Check
+from sgpd.data import Run, Trajectories
+from sgpd.errors import BadInput
+from sgpd.inference.residuals import independent_looks
+from sgpd.models.forecast import Forecast, as_far_as_possible
+from sgpd.models.model import Model
+
+LEVEL = 0.95
+ENOUGH_LOOKS = 20
+UNSURE = 0.01  # probability by which bands that are right may be called wrong
+POOR, USELESS = 0.5, 1.0  # error, in standard deviations of the recording: at 1 its mean forecasts as well
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """One forecast for each run with rows that were held out, and how it did."""
+
+    data: Trajectories  # the rows that the fit did not see, as far as any path gets
+    forecasts: tuple[Forecast, ...]  # row 0 is where the forecast starts: the last fitted row, or a new run's first
+    leads: tuple[np.ndarray, ...]  # (n,), time from there to each row of the run in `data`
+    pit: tuple[np.ndarray, ...]  # (n, d), predictive probability below the recorded value; NaN where there is none
+    looks: float  # independent ones
+    error: np.ndarray  # (d,), rms error of the best estimate, in standard deviations of the recording
+    beyond: int = 0  # rows that no path reaches
+
+    def coverage(self, level: float = LEVEL) -> float:
+        """The share of recorded values inside the band of this level, observation noise included."""
+        seen = np.concatenate([pit[~np.isnan(pit)] for pit in self.pit])
+        return float((np.abs(seen - 0.5) <= level / 2).mean())
+
+    @property
+    def checked_to(self) -> float:
+        """The longest lead."""
+        return float(max(leads[-1] for leads in self.leads))
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The error and the coverage, judged; and the reach, where there are rows that no path reaches."""
+        lost = (_judged_reach(self),) if self.beyond else ()
+        return (*lost, _judged_error(self), _judged_coverage(self))
+
+
+def judge_held_out(model: Model, held: Trajectories, paths: int = 64, seed: int = 0) -> HeldOut:
+    """Forecast the rows that were held out and compare.
+
+    The end of a fitted run is forecast from its fitted part. A run that the fit does not know is forecast from its
+    first complete row, which is as uncertain as the noise. Where all paths fail on the way, fewer rows are forecast.
+    """
+    if held.names != model.names:
+        raise BadInput(
+            f"The channels are {', '.join(held.names)}, those of the model {', '.join(model.names)}",
+            "give the model's channels in its order",
+        )
+    judged = [_reached(model, name, run, paths, seed) for name, run in zip(held.run_names, held.runs, strict=True)]
+    runs, forecasts, leads, pit, z, away = zip(*judged, strict=True)
+    error = np.sqrt(np.nanmean(np.concatenate(away) ** 2, axis=0)) / np.asarray(model.facts["spread"])
+    seen = dataclasses.replace(held, runs=runs)
+    return HeldOut(seen, forecasts, leads, pit, float(sum(map(independent_looks, z))), error, held.rows - seen.rows)
+
+
+def _reached(model: Model, name: str, run: Run, paths: int, seed: int):
+    """A run, or its beginning where no path gets further, with its judgement."""
+
+    def attempt(share: float):
+        rows = max(round(share * len(run)), 2)
+        part = Run(run.times[:rows], run.states[:rows])
+        return part, *_judged(model, name, part, paths, seed)
+
+    return as_far_as_possible(attempt)
+
+
+def _judged(model: Model, name: str, run: Run, paths: int, seed: int):
+    from scipy.special import ndtr
+
+    if name in model.run_names:
+        index, first = model.run_names.index(name), 0
+        begin = model.pieces.times[model.pieces.of_run(index)[-1], -1]
+        forecast = model.predict(times=np.r_[begin, run.times], run=index, paths=paths, seed=seed)
+    else:
+        first = 1 + _first_complete(run, name)
+        begin, x0 = run.times[first - 1], run.states[first - 1]
+        forecast = model.predict(x0, x0_std=model.noise, times=run.times[first - 1 :], paths=paths, seed=seed)
+    seen, usable = run.states[first:], forecast.paths[forecast.ok][:, 1:]
+    pit, z = (np.full(run.states.shape, np.nan) for _ in range(2))
+    pit[first:] = ndtr((seen[None] - usable) / model.noise).mean(axis=0)
+    z[first:] = (seen - forecast.mean[1:]) / np.sqrt(forecast.std[1:] ** 2 + model.noise**2)
+    return forecast, run.times - begin, pit, z, seen - forecast.best[1:]
+
+
+def _first_complete(run: Run, name: str) -> int:
+    complete = np.flatnonzero(run.observed.all(axis=1))
+    if complete.size == 0 or complete[0] == len(run) - 1:
+        raise BadInput(f"run {name}: no row before the last is complete, so no forecast can start", "hold out another")
+    return int(complete[0])
+
+
+def _judged_reach(held: HeldOut) -> Check:
+    rows = held.data.rows + held.beyond
+    sentence = f"Forecasts fail before the end of the held-out rows: no path reaches {held.beyond:,} of {rows:,}."
+    remedy = "Do not forecast further; use a structure that keeps rollouts bounded, or a shorter step."
+    return Check(
+        "held_out_reach", "held-out rows that no path reaches", held.beyond / rows, 0.0, "FAIL", sentence, remedy
+    )
+
+
+def _judged_error(held: HeldOut) -> Check:
+    worst = float(held.error.max())
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in zip(held.data.names, held.error, strict=True))
+    verdict = "FAIL" if worst >= USELESS else "ATTENTION" if worst >= POOR else "PASS"
+    sentence = f"Error on held-out rows, up to {held.checked_to:.3g} ahead: {shares} of the recording's spread."
+    remedy = "" if verdict == "PASS" else "Try another structure, record more often, or trust shorter forecasts only."
+    return Check("held_out_error", "error on held-out rows", worst, POOR, verdict, sentence, remedy)
+
+
+def _judged_coverage(held: HeldOut) -> Check:
+    from scipy.stats import binom
+
+    share, looks = held.coverage(LEVEL), int(held.looks)
+    title = f"{LEVEL:.0%} band on held-out rows"
+    if looks < ENOUGH_LOOKS:
+        sentence = (
+            f"The {LEVEL:.0%} band held {share:.0%} of the held-out values, but those are only about {looks} "
+            f"independent look{'s' * (looks != 1)}; {ENOUGH_LOOKS} are needed to judge it."
+        )
+        return Check("coverage", title, share, None, "NOT MEASURED", sentence, "Hold out more, or record more runs.")
+    low, high = binom.ppf([UNSURE / 2, 1 - UNSURE / 2], looks, LEVEL) / looks
+    verdict: Literal["PASS", "ATTENTION", "FAIL"] = "FAIL" if share < low else "ATTENTION" if share > high else "PASS"
+    sentence = (
+        f"The {LEVEL:.0%} band held {share:.0%} of the held-out values "
+        f"(about {looks} independent looks; {low:.0%} to {high:.0%} is right)."
+    )
+    remedies = {
+        "PASS": "",
+        "ATTENTION": "The bands are too wide; the noise may be smaller than found.",
+        "FAIL": "The bands are too narrow; the structure may not be that of this recording.",
+    }
+    return Check("coverage", title, share, float(low), verdict, sentence, remedies[verdict])

@@ -1,0 +1,309 @@
+"""From a recording to a model, in one call."""
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import overload
+
+import jax
+import numpy as np
+
+from sgpd.checks import require_compatible
+from sgpd.data import Trajectories, Windows, excerpts, sign_test
+from sgpd.data.smoothing import smooth_run
+from sgpd.errors import SgpdWarning, unknown_name
+from sgpd.inference.checkpoint import Checkpoint
+from sgpd.inference.initial import initial_posterior
+from sgpd.inference.laplace.engine import LONGEST, Laplace, Progress, fit_laplace
+from sgpd.inference.posterior.field import FieldPosterior, feature_counts
+from sgpd.inference.posterior.joint import Joint
+from sgpd.inference.variational.bound import Parameters
+from sgpd.inference.variational.engine import Selected, initial_state, train
+from sgpd.inference.variational.problem import Variational, prepare, side_by_side
+from sgpd.integrators import Integrator
+from sgpd.integrators import get as get_integrator
+from sgpd.models.model import Model
+from sgpd.models.pieces import Pieces
+from sgpd.structures import Structure
+from sgpd.structures import get as get_structure
+from sgpd.xla.batches import one_lapack_thread
+
+STARTS = ("latent", "known", "observed")
+
+# A sound method for each structure, and one of order 4 for long steps; anything else is a free field. A symmetric
+# method of order 2 is enough where a step is a small part of the motion: the learned field absorbs its error.
+_AUTOMATIC = {
+    "separable": ("stormer-verlet", "yoshida-4"),
+    "hamiltonian": ("implicit-midpoint", "gauss-4"),
+    "quadratic-invariant": ("implicit-midpoint", "gauss-4"),
+}
+MOST = 4000  # rows; of a longer recording, excerpts
+_LONG = 0.7  # radians of the motion in one step
+ENGINES = {"laplace": Laplace, "variational": Variational}
+
+
+@overload
+def fit(data: Trajectories, structure: str | Structure, *args, seed: int = 0, **kwargs) -> Model: ...
+@overload
+def fit(
+    data: Trajectories | Sequence[Trajectories], structure: str | Structure, *args, seed: Sequence[int], **kwargs
+) -> list[Model]: ...
+def fit(
+    data: Trajectories | Sequence[Trajectories],
+    structure: str | Structure,
+    integrator: str | Integrator = "auto",
+    *,
+    x0: str = "latent",
+    inference: str | Laplace | Variational = "laplace",
+    initial: FieldPosterior | Sequence[FieldPosterior] | None = None,
+    seed: int | Sequence[int] = 0,
+    progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
+) -> Model | list[Model]:
+    """Learn a system from recordings.
+
+    **Arguments:**
+
+    - `data`: the recordings.
+    - `structure`: what is known of the physics, by name ("separable") or as an object
+        (`sgpd.structures.Separable(form="components")`).
+    - `integrator`: the method inside which the field is learned; "auto" chooses one that keeps the structure.
+    - `x0`: first states are learned ("latent"), exact ("known"), or taken to be the observations ("observed").
+    - `inference`: "laplace" (staged least squares, evidence, a joint Gaussian: seconds) or "variational" (the paper's
+        bound), or a `Laplace` or `Variational` with settings.
+    - `initial`: kernels, inducing points and q to start from; None finds them in the data.
+    - `seed`: of all random numbers; several seeds are trained side by side and give a list of models. `data` and
+        `initial` may then be lists too, one entry a seed: a study over noise is one call.
+    - `progress`: called with (work done, work in all) after every stage or epoch.
+    - `checkpoint`: a file in which the fit keeps where it stands, and from which it goes on if the file is there: an
+        interrupted fit ends with the same numbers. It stays when the fit has ended; delete it then.
+    """
+    seeds = [seed] if isinstance(seed, int) else list(seed)
+    whole = _one_each(data, Trajectories, len(seeds), "data")
+    recordings = [excerpts(recording, MOST, LONGEST) for recording in whole]
+    structure = get_structure(structure) if isinstance(structure, str) else structure
+    method = choose_integrator(integrator, structure, recordings[0])
+    require_compatible(structure.traits(recordings[0].dimension), method, structure.name)
+    if x0 not in STARTS:
+        raise unknown_name("way to start (x0=)", x0, STARTS)
+    if checkpoint is not None and len(seeds) > 1:
+        raise ValueError("A checkpoint is of one fit; give one seed, or no checkpoint.")
+    _warn_of_swapped_roles(structure, recordings[0])
+    settings = _settings(inference)
+    guesses = _one_each(initial, FieldPosterior, len(seeds), "initial")
+    guess = _once(lambda recording, given: _guess(given, recording, structure, settings))
+    with one_lapack_thread():
+        guesses = [guess(*each) for each in zip(recordings, guesses, strict=True)]
+        if isinstance(settings, Laplace):
+            each = zip(recordings, guesses, seeds, strict=True)
+            models = [_laplace(*one, method, settings, x0, progress, checkpoint) for one in each]
+            if integrator == "auto":
+                chosen = (
+                    f"Integrator: {method.name} (order {method.order}), chosen for '{structure.name}' and this step."
+                )
+                models = [dataclasses.replace(model, notes=(chosen, *model.notes)) for model in models]
+        else:
+            models = _variational(recordings, guesses, seeds, method, settings, x0, progress, checkpoint)
+    models = [_noting_excerpts(model, *each) for model, *each in zip(models, recordings, whole, strict=True)]
+    return models[0] if isinstance(seed, int) else models
+
+
+def _noting_excerpts(model: Model, used: Trajectories, whole: Trajectories) -> Model:
+    if used.rows == whole.rows:
+        return model
+    said = f"The fit used {used.rows:,} of {whole.rows:,} rows: stretches of {LONGEST} rows, spread evenly."
+    return dataclasses.replace(model, notes=(*model.notes, said))
+
+
+def _warn_of_swapped_roles(structure: Structure, data: Trajectories):
+    """A separable fit with p and q swapped does not fail; it learns -H."""
+    half = data.dimension // 2
+    if structure.name != "separable" or data.dimension % 2:
+        return
+    swapped = [sign for sign in sign_test(data, data.names[:half], data.names[half:]) if sign.negative]
+    if swapped:
+        warnings.warn(
+            f"A state is momenta first, then positions, but {swapped[0].position} falls where {swapped[0].momentum} is "
+            "positive; if the two are swapped, the fit learns -H.",
+            SgpdWarning,
+            stacklevel=3,
+        )
+
+
+def _settings(inference: str | Laplace | Variational) -> Laplace | Variational:
+    if not isinstance(inference, str):
+        return inference
+    if inference not in ENGINES:
+        raise unknown_name("inference engine", inference, ENGINES)
+    return ENGINES[inference]()
+
+
+def _one_each(given, kind: type, count: int, name: str) -> list:
+    """One entry for each seed."""
+    if given is None or isinstance(given, kind):
+        return [given] * count
+    if len(given) != count:
+        raise ValueError(
+            f"There are {count} seeds but {len(given)} entries in {name}=; give one, or one for each seed."
+        )
+    return list(given)
+
+
+def _guess(
+    guess: FieldPosterior | None, data: Trajectories, structure: Structure, settings: Laplace | Variational
+) -> FieldPosterior:
+    """Where to start: what was given, or what the data say."""
+    if guess is None:
+        diagonal = isinstance(settings, Variational) and settings.diagonal
+        return initial_posterior(structure, data, settings.kernel, settings.inducing, diagonal)
+    if (guess.structure, guess.dimension) != (structure, data.dimension):
+        raise ValueError(
+            f"initial= is a posterior over {guess.structure} in {guess.dimension} dimensions, but this fit is of "
+            f"{structure} in {data.dimension}; pass initial.structure as the structure."
+        )
+    return guess
+
+
+def _laplace(
+    data: Trajectories,
+    guess: FieldPosterior,
+    seed: int,
+    integrator: Integrator,
+    settings: Laplace,
+    x0: str,
+    progress: Progress | None,
+    checkpoint: str | Path | None,
+) -> Model:
+    found = fit_laplace(data, guess, integrator, settings, x0, seed, progress, checkpoint)
+    attention = tuple(f"{c.sentence} {c.remedy}" for c in found.diagnosis.checks if c.verdict == "ATTENTION")
+    for sentence in attention:
+        warnings.warn(sentence, SgpdWarning, stacklevel=3)
+    return Model(
+        posterior=found.posterior,
+        integrator=integrator,
+        step=data.step,
+        noise=found.noise,
+        names=data.names,
+        units=data.units,
+        joint=found.joint,
+        pieces=Pieces.of(found.pieces),
+        objective="evidence",
+        features=tuple(found.facts["features"]),
+        spread=settings.spread,
+        history=found.history,
+        run_names=data.run_names,
+        facts=found.facts | _about(data),
+        notes=found.diagnosis.notes + attention,
+        diagnosis=found.diagnosis.checks,
+    )
+
+
+def _variational(
+    recordings: Sequence[Trajectories],
+    guesses: Sequence[FieldPosterior],
+    seeds: Sequence[int],
+    integrator: Integrator,
+    settings: Variational,
+    x0: str,
+    progress: Progress | None,
+    checkpoint: str | Path | None,
+) -> list[Model]:
+    """All seeds side by side."""
+    prepared_for = _once(lambda data, guess: prepare(data, guess, integrator, settings, x0))
+    prepared = [prepared_for(*each) for each in zip(recordings, guesses, strict=True)]
+    problem, parameters = side_by_side([(problem, parameters) for problem, parameters, _ in prepared])
+    kept = Checkpoint(checkpoint, (problem, parameters, repr((settings, integrator, x0)), seeds))
+    state = train(problem, initial_state(problem, parameters, seeds), progress=progress, checkpoint=kept)
+    return [
+        _model(recording, integrator, settings, x0, state, cut, index)
+        for index, (recording, (_, _, cut)) in enumerate(zip(recordings, prepared, strict=True))
+    ]
+
+
+def _once(work: Callable) -> Callable:
+    """The same work for the same objects is done once: seeds may share a recording."""
+    done = {}
+
+    def remembered(*objects):
+        key = tuple(map(id, objects))
+        if key not in done:
+            done[key] = work(*objects)
+        return done[key]
+
+    return remembered
+
+
+def choose_integrator(integrator: str | Integrator, structure: Structure, data: Trajectories) -> Integrator:
+    """By name; "auto" takes one that keeps the structure, of order 4 where steps are long."""
+    if not isinstance(integrator, str):
+        return integrator
+    if integrator != "auto":
+        return get_integrator(integrator)
+    usual, for_long_steps = _AUTOMATIC.get(structure.name, ("rk4", "rk4"))
+    return get_integrator(usual if usual == for_long_steps or _turn(data) < _LONG else for_long_steps)
+
+
+def _turn(data: Trajectories) -> float:
+    """How far the motion turns in one step: h times its usual frequency, rms(x'') / rms(x')."""
+    run = max(data.runs, key=len)
+    slope = smooth_run(run).derivatives
+    bend = np.gradient(slope, run.times, axis=0)
+    return float(data.step * np.sqrt((bend**2).mean() / np.maximum((slope**2).mean(), 1e-300)))
+
+
+def _model(
+    data: Trajectories, integrator: Integrator, settings: Variational, x0: str, state, cut: Windows, index: int
+) -> Model:
+    """The model of one seed."""
+    best: Selected = jax.tree.map(lambda leaf: leaf[index], state.best)
+    parameters: Parameters = best.parameters
+    bounded = x0 != "observed" and settings.stride is None
+    unweighted = settings.likelihood_factor == settings.kl_factor == 1
+    posterior, kept = parameters.field.plain(), _kept(cut, settings)
+    return Model(
+        posterior=posterior,
+        integrator=integrator,
+        step=data.step,
+        noise=np.exp(np.asarray(parameters.log_noise)),
+        names=data.names,
+        units=data.units,
+        joint=Joint.independent(posterior, parameters.starts.mean[kept], parameters.starts.std[kept]),
+        pieces=Pieces.of(cut, kept),
+        objective="lower bound" if bounded and unweighted else "composite likelihood",
+        features=feature_counts(posterior, settings.features),
+        spread=settings.spread,
+        history=[{k: v if np.isscalar(v) else float(v[index]) for k, v in line.items()} for line in state.history],
+        run_names=data.run_names,
+        facts=_about(data) | _selection(best),
+    )
+
+
+def _selection(best: Selected) -> dict:
+    """Which epoch was selected, its rollout error, and the random numbers of the draws that it is the error of."""
+    if not np.isfinite(best.error):
+        return {}
+    key = jax.random.key_data(best.keys).tolist()
+    return {"selection": {"epoch": int(best.epoch), "rollout_error": float(best.error), "key": key}}
+
+
+def _about(data: Trajectories) -> dict:
+    """Where the recording goes, by channel."""
+    rows = np.concatenate([run.states for run in data.runs])
+    low, high = np.nanmin(rows, axis=0), np.nanmax(rows, axis=0)
+    return {
+        "rows": data.rows,
+        "center": data.center.tolist(),
+        "spread": data.spread.tolist(),
+        "low": low.tolist(),
+        "high": high.tolist(),
+    }
+
+
+def _kept(cut: Windows, settings: Variational) -> np.ndarray:
+    """Windows whose starts the model keeps: all that stand side by side, of overlapping ones each run's ends."""
+    if settings.stride is None:
+        return np.arange(len(cut))
+    of_run = [np.flatnonzero(cut.run == run) for run in np.unique(cut.run)]
+    ends = [(w[np.argmin(cut.row[w])], w[np.argmax(cut.row[w])]) for w in of_run]
+    return np.unique(ends)

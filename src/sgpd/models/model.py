@@ -1,0 +1,272 @@
+"""What a fit gives: a posterior over fields, the integrator it was trained with, and what one does with them."""
+
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sgpd.arrays import State, on_device
+from sgpd.checks import Check, CheckReport, Claim, judge, measure, preserved, require_compatible
+from sgpd.errors import SgpdWarning
+from sgpd.fields import Field, taken
+from sgpd.gp.features import Spread
+from sgpd.inference.posterior.field import Features, FieldPosterior
+from sgpd.inference.posterior.joint import Drawn, Joint, Stream, Unknowns
+from sgpd.integrators import Integrator
+from sgpd.integrators import get as get_integrator
+from sgpd.models.forecast import STEP_SLACK, Forecast, Rolled, Schedule, require_usable, roll_paths
+from sgpd.models.pieces import Pieces
+
+CHECK_PATHS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A learned system. `predict`, `draw` and `check` are functions of it and a seed: same seed, same result."""
+
+    posterior: FieldPosterior
+    integrator: Integrator
+    step: float  # the step it was trained with; a learned field absorbs its integrator's error
+    noise: np.ndarray  # standard deviation of the observations, by channel
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    joint: Joint  # over all inducing values and the starts of all pieces
+    pieces: Pieces
+    objective: str  # what was maximised: "evidence", "lower bound" or "composite likelihood"
+    features: tuple[int, ...]  # random ones of a draw, for each group of latents
+    spread: Spread = "quasi"
+    history: list[dict] = field(default_factory=list, repr=False)
+    run_names: tuple[str, ...] = ("0",)
+    facts: dict = field(default_factory=dict, repr=False)  # numbers about the recording and the fit
+    notes: tuple[str, ...] = ()  # the same in words, with what to look at
+    diagnosis: tuple[Check, ...] = ()  # whether the structure and the fit suit the recording
+
+    @property
+    def dimension(self) -> int:
+        """The number of coordinates."""
+        return self.posterior.dimension
+
+    @property
+    def preserves(self) -> frozenset[Claim]:
+        """What this structure and this integrator keep together."""
+        return preserved(self.posterior.structure.traits(self.dimension), self.integrator)
+
+    def mean(self) -> Field:
+        """The best estimate of the field."""
+        return _best_field(self.posterior, self.joint.mean)
+
+    def draw(self, seed: int = 0) -> Field:
+        """One field from the posterior: a function to call, the same one however often."""
+        return taken(self.draws(1, seed), 0)
+
+    def draws(self, paths: int, seed: int = 0) -> Field:
+        """Several fields, stacked along a leading axis: those behind the paths of `predict` with the same arguments.
+
+        Call them under `equinox.filter_vmap`. A forecast from a start that the fit had to guess conditions them on it.
+        """
+        return taken(self.estimates(paths, seed), slice(1, None))
+
+    def estimates(self, paths: int, seed: int = 0) -> Field:
+        """The best estimate of the field, and after it so many draws: one stack, as that of `draws`."""
+        drawn = self._drawn(seed, paths).after(self.joint.best)
+        return _fields(self.posterior, drawn.unknowns.u, drawn.features)
+
+    def predict(
+        self,
+        x0: ArrayLike | None = None,
+        *,
+        duration: float | None = None,
+        times: ArrayLike | None = None,
+        step: float | None = None,
+        integrator: str | Integrator | None = None,
+        paths: int = 64,
+        seed: int = 0,
+        run: int = -1,
+        x0_std: ArrayLike | None = None,
+    ) -> Forecast:
+        """Forecast from x0.
+
+        **Arguments:**
+
+        - `x0`: an exact state, which holds at the first of the times. None goes on from the last state of a recorded
+            run (`run`, the last one by default), which is uncertain together with the field.
+        - `duration` or `times`: a duration gives 0, h, 2h, ... at the trained step (counted on from the end of the
+            recording where x0 is None); times are taken as they are.
+        - `step`: the longest step to take, the trained one by default.
+        - `integrator`: another method, or "adaptive" for step-size control; the trained one by default.
+        - `paths`, `seed`: how many fields to draw, and which.
+        - `x0_std`: standard deviations of a measured x0 (`model.noise` for one like those recorded); 0 by default.
+        """
+        drawn, features = self._drawn(seed, paths)
+        best, drawn, piece = self._from(x0, x0_std is None, run, self.joint.best, drawn)
+        if x0_std is not None:
+            if x0 is None:
+                raise ValueError("x0_std is the uncertainty of a given x0; give x0 too, or leave both out.")
+            drawn = _blurred(drawn, self._state(x0_std, "x0_std"), seed)
+        lead, origin = (np.zeros(0), 0.0) if x0 is not None else (self.pieces.lead(piece), self.pieces.times[piece, -1])
+        at = _times(duration, times, self.step if step is None else step, origin)
+        schedule = Schedule.through(at, self.step if step is None else step)
+        ahead = self._ahead(integrator, schedule)
+        if self.joint.stored is not None and paths > len(self.joint.stored):
+            _warn_repeated(paths, self.joint.stored.different)
+        both = Drawn(drawn.at(piece), features).after(best.at(piece))
+        rolled = roll_paths(self.posterior, both, self.integrator, ahead, lead, at, schedule)
+        return self._forecast(at, rolled, None if x0 is not None else run)
+
+    def smooth(self, *, run: int = -1, paths: int = 64, seed: int = 0) -> Forecast:
+        """The recording as the model sees it: the states of one run, with bands, consistent with the structure."""
+        drawn, features = self._drawn(seed, paths)
+        index = self.pieces.of_run(run)
+        times, parts = [], []
+        for piece in map(int, index):
+            at = self.pieces.times[piece, : self.pieces.length(piece)]
+            schedule = Schedule(self.pieces.steps[piece].reshape(-1), self.pieces.steps.shape[2], np.arange(len(at)))
+            both = Drawn(drawn.at(piece), features).after(self.joint.best.at(piece))
+            times.append(at)
+            parts.append(roll_paths(self.posterior, both, self.integrator, self.integrator, np.zeros(0), at, schedule))
+        return self._forecast(np.concatenate(times), Rolled.joined(parts), run)
+
+    def _forecast(self, times: np.ndarray, rolled: Rolled, run: int | None) -> Forecast:
+        """The first rollout is that of the best estimate."""
+        best, states, ok, residual = rolled.states[0], rolled.states[1:], rolled.ok[1:], rolled.residual[1:]
+        require_usable(ok, residual)
+        name = None if run is None or len(self.run_names) == 1 else self.run_names[np.unique(self.pieces.run)[run]]
+        return Forecast(times, states, best, ok, residual, self.names, self.units, name)
+
+    def check(self, duration: float | None = None, *, paths: int = CHECK_PATHS, seed: int = 0) -> CheckReport:
+        """Measure every claim of this structure and integrator on drawn fields, from the starts of the recorded runs.
+
+        The duration is that of 400 steps unless given.
+        """
+        steps = 400 if duration is None else max(round(duration / self.step), 1)
+        drawn, features = self._drawn(seed, paths)
+        first = np.array([self.pieces.of_run(run)[0] for run in range(len(np.unique(self.pieces.run)))])
+        starts = on_device(np.asarray(drawn.starts)[np.arange(paths), first[np.arange(paths) % len(first)]])
+        found = _measured(self.posterior, self.integrator, self.step, steps, drawn.u, features, starts)
+        return judge(found, self.preserves, self.integrator.implicit)
+
+    def save(self, path: str | Path):
+        """Write the model to one safetensors file, atomically; `sgpd.load` reads it."""
+        from sgpd.models.saving import save_model  # saving knows models, not the other way round
+
+        save_model(self, path)
+
+    def __repr__(self) -> str:
+        pair = f"{self.posterior.structure.name} + {self.integrator.name}"
+        return f"Model({pair}, state ({', '.join(self.names)}), step {self.step:g})"
+
+    def _drawn(self, seed: int, paths: int) -> Drawn:
+        """Everything random about a number of drawn fields and their starts."""
+        return self.joint.draw(seed, paths, self.posterior, self.features, self.spread)
+
+    def _from(
+        self, x0: ArrayLike | None, exact: bool, run: int, best: Unknowns, drawn: Unknowns
+    ) -> tuple[Unknowns, Unknowns, int]:
+        """Best values and draws for a forecast, with its starts, and the piece at which they stand.
+
+        An exact state that may be the true start of a recorded run is taken for it, and the field learns from it.
+        """
+        if x0 is None:
+            return best, drawn, int(self.pieces.of_run(run)[-1])
+        state = self._state(x0, "x0")
+        for piece in np.flatnonzero(self.pieces.row == 0) if exact else ():
+            if self.joint.expects(int(piece), state):
+                best, drawn = (self.joint.given(int(piece), state, each) for each in (best, drawn))
+                break
+        pin = lambda each: Unknowns(each.u, on_device(np.broadcast_to(state, each.starts.shape)))
+        return pin(best), pin(drawn), 0
+
+    def _state(self, given: ArrayLike, name: str) -> State:
+        state = np.asarray(given, float)
+        if state.shape != (self.dimension,) or not np.isfinite(state).all():
+            raise ValueError(
+                f"{name} must be {self.dimension} finite numbers ({', '.join(self.names)}), got {given!r}; "
+                "leave it out to go on from the end of the recording."
+            )
+        return on_device(state)
+
+    def _ahead(self, integrator: str | Integrator | None, schedule: Schedule) -> Integrator | None:
+        """The method of the forecast (None: adaptive), with a warning where the field was trained with another."""
+        if integrator == "adaptive":
+            _warn_untrained(f"adaptive steps instead of {self.integrator.name}")
+            return None
+        chosen = self.integrator
+        if integrator is not None:
+            chosen = get_integrator(integrator) if isinstance(integrator, str) else integrator
+            structure = self.posterior.structure
+            require_compatible(structure.traits(self.dimension), chosen, structure.name)
+        taken = schedule.steps[schedule.steps > 0]
+        if chosen.name != self.integrator.name:
+            _warn_untrained(f"{chosen.name} instead of {self.integrator.name}")
+        elif np.abs(taken / self.step - 1).max() > STEP_SLACK:
+            _warn_untrained(f"steps of {taken.min():g} to {taken.max():g} instead of {self.step:g}")
+        return chosen
+
+
+def _blurred(drawn: Unknowns, std: State, seed: int) -> Unknowns:
+    """A start of its own for every draw."""
+    normals = Stream.MEASURED.of(seed).normal(size=(len(drawn.u), 1, len(std)))
+    return drawn._replace(starts=drawn.starts + on_device(normals) * std[None, None, :])
+
+
+def _warn_untrained(difference: str):
+    warnings.warn(
+        f"This forecast takes {difference}; a learned field absorbs the error of the integrator and step it was "
+        "trained with, so compare the two, or train with a method of higher order.",
+        SgpdWarning,
+        stacklevel=4,
+    )
+
+
+def _times(duration, times, step: float, origin: float) -> np.ndarray:
+    if (duration is None) == (times is None):
+        raise ValueError("Say either how long (`duration=40.0`) or at which times (`times=[...]`) to forecast.")
+    if not (np.isfinite(step) and step > 0):
+        raise ValueError(f"The step must be a positive number, got {step!r}.")
+    if times is None:
+        if not (np.isfinite(duration) and duration >= step):
+            raise ValueError(f"The duration must be at least one step of {step:g}, got {duration!r}.")
+        return origin + step * np.arange(int(duration / step + 1e-6) + 1)
+    at = np.asarray(times, float)
+    if at.ndim != 1 or len(at) < 2 or not np.isfinite(at).all() or not (np.diff(at) > 0).all():
+        raise ValueError("Times to forecast must be at least two finite numbers that increase; sort them.")
+    return at
+
+
+def _warn_repeated(paths: int, stored: int):
+    warnings.warn(
+        f"The posterior is not Gaussian and is kept as {stored} draws, so {paths} paths repeat some of "
+        "them; fit with Laplace(stored=...) for more.",
+        SgpdWarning,
+        stacklevel=3,
+    )
+
+
+@eqx.filter_jit
+def _best_field(posterior: FieldPosterior, u) -> Field:
+    return posterior.field(posterior.unravel(u))
+
+
+@eqx.filter_jit
+def _fields(posterior: FieldPosterior, u, features: Features) -> Field:
+    one = lambda u, weights: posterior.field(posterior.unravel(u), Features(features.frequencies, weights))
+    return eqx.filter_vmap(one)(u, features.weights)
+
+
+@eqx.filter_jit
+def _measured(posterior: FieldPosterior, integrator: Integrator, h: float, steps: int, u, features, starts):
+    invariant = posterior.structure.traits(posterior.dimension).invariant
+
+    def one(drawn):
+        u, weights, x0 = drawn
+        field = posterior.field(posterior.unravel(u), Features(features.frequencies, weights))
+        return measure(
+            field, integrator, x0, jnp.asarray(h), steps, None if invariant is None else jnp.asarray(invariant)
+        )
+
+    return jax.lax.map(one, (u, features.weights, starts), batch_size=CHECK_PATHS)

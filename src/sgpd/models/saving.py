@@ -1,0 +1,197 @@
+"""Models on disk: one safetensors file, arrays and a JSON header, no pickle."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import save as to_bytes
+
+from sgpd.arrays import on_device
+from sgpd.checks import Check
+from sgpd.gp import Matern32, Matern52, SquaredExponential, Trend, WhitenedGaussian
+from sgpd.inference.posterior.field import FieldPosterior, LatentGroup
+from sgpd.inference.posterior.joint import Joint, Stored, Unknowns
+from sgpd.integrators import (
+    Integrator,
+    PartitionedRungeKutta,
+    PartitionedTableau,
+    RungeKutta,
+    SplitStep,
+    Splitting,
+    Tableau,
+)
+from sgpd.integrators import get as get_integrator
+from sgpd.integrators import names as integrator_names
+from sgpd.models.model import Model
+from sgpd.models.pieces import Pieces
+from sgpd.structures import Structure
+from sgpd.structures import get as get_structure
+from sgpd.structures import names as structure_names
+from sgpd.writing import write_whole
+
+FORMAT = "sgpd.model/7"
+READ = ("sgpd.model/4", "sgpd.model/5", "sgpd.model/6", FORMAT)  # before 5 there were no axes, before 6 no trends
+_KERNELS = {kernel.__name__: kernel for kernel in (SquaredExponential, Matern32, Matern52)}
+
+_JOINT_ARRAYS = ("mean", "root", "starts", "gain", "start_root")
+_STORED_ARRAYS = ("u", "starts", "place", "seed")
+_PIECE_ARRAYS = ("run", "row", "times", "steps")
+
+
+def save_model(model: Model, path: str | Path):
+    """Write a model to one file; either the whole file is there afterwards or nothing has changed."""
+    write_whole(path, to_bytes(_arrays(model), metadata={"sgpd": json.dumps(_header(model))}))
+
+
+def load(path: str | Path) -> Model:
+    """Read a model that `Model.save` wrote."""
+    from safetensors import safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = json.loads((file.metadata() or {}).get("sgpd", "{}"))
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise ValueError(f"{path}: there is no such file; give the path that `model.save` was given.") from None
+    except (SafetensorError, json.JSONDecodeError, OSError) as problem:
+        raise ValueError(f"{path}: not a readable sgpd model ({problem}); save it again with `model.save`.") from None
+    if header.get("format") not in READ:
+        raise ValueError(
+            f"{path}: has the format {header.get('format')!r}, but this version of sgpd reads {FORMAT!r}; "
+            "save the model again with this version."
+        )
+    try:
+        return _model(header, arrays)
+    except (KeyError, TypeError, AttributeError) as problem:
+        raise ValueError(f"{path}: the file is damaged ({problem!r}); save the model again.") from None
+
+
+def _header(model: Model) -> dict:
+    structure = model.posterior.structure
+    return {
+        "format": FORMAT,
+        "structure": _structure_options(structure),
+        "integrator": _method_options(model.integrator),
+        "kernels": [type(group.kernel).__name__ for group in model.posterior.groups],
+        "jitters": [group.jitter for group in model.posterior.groups],
+        "dimension": model.dimension,
+        "step": model.step,
+        "names": model.names,
+        "units": model.units,
+        "objective": model.objective,
+        "features": model.features,
+        "spread": model.spread,
+        "history": model.history,
+        "run_names": model.run_names,
+        "facts": model.facts,
+        "notes": model.notes,
+        "diagnosis": [asdict(check) for check in model.diagnosis],
+    }
+
+
+def _arrays(model: Model) -> dict[str, np.ndarray]:
+    arrays = {"noise": model.noise}
+    for index, (group, q) in enumerate(zip(model.posterior.groups, model.posterior.whitened, strict=True)):
+        arrays |= {
+            f"latents.{index}.log_lengthscale": group.kernel.log_lengthscale,
+            f"latents.{index}.log_variance": group.kernel.log_variance,
+            f"latents.{index}.scaled_locations": group.scaled_locations,
+            f"latents.{index}.scale": group.scale,
+            f"latents.{index}.mean": q.mean,
+            f"latents.{index}.raw_root": q.plain().raw_root,
+        }
+        if group.axes is not None:
+            arrays[f"latents.{index}.axes"] = group.axes
+        if group.trend is not None:
+            arrays[f"latents.{index}.trend_centre"] = group.trend.centre
+            arrays[f"latents.{index}.trend_log_variances"] = group.trend.log_variances
+    arrays |= {f"joint.{name}": getattr(model.joint, name) for name in _JOINT_ARRAYS}
+    if model.joint.stored is not None:
+        stored = model.joint.stored
+        pairs = zip(_STORED_ARRAYS, (*stored.unknowns, stored.place, stored.seed), strict=True)
+        arrays |= {f"stored.{name}": np.asarray(array) for name, array in pairs}
+    arrays |= {f"pieces.{name}": getattr(model.pieces, name) for name in _PIECE_ARRAYS}
+    return {name: np.array(array, order="C") for name, array in arrays.items()}
+
+
+def _model(header: dict, arrays: dict[str, np.ndarray]) -> Model:
+    groups, values = [], []
+    for index, (kernel_name, jitter) in enumerate(zip(header["kernels"], header["jitters"], strict=True)):
+        part = lambda name: on_device(arrays[f"latents.{index}.{name}"])  # noqa: B023
+        kernel = _KERNELS[kernel_name].from_logs(part("log_lengthscale"), part("log_variance"))
+        has = lambda name: f"latents.{index}.{name}" in arrays  # noqa: B023
+        axes = part("axes") if has("axes") else None
+        trend = Trend(part("trend_centre"), part("trend_log_variances")) if has("trend_centre") else None
+        groups.append(LatentGroup(kernel, part("scaled_locations"), part("scale"), jitter, axes=axes, trend=trend))
+        values.append(WhitenedGaussian(part("mean"), part("raw_root")))
+    structure = get_structure(header["structure"].pop("name"), **header["structure"])
+    mean, root, starts, gain, start_root = (on_device(arrays[f"joint.{name}"]) for name in _JOINT_ARRAYS)
+    stored = None
+    if "stored.u" in arrays:
+        u, own_starts, place, seed = (on_device(arrays[f"stored.{name}"]) for name in _STORED_ARRAYS)
+        stored = Stored(Unknowns(u, own_starts), place, seed)
+    joint = Joint(mean, root, starts, gain, start_root, stored)
+    return Model(
+        posterior=FieldPosterior(structure, header["dimension"], tuple(groups), tuple(values)),
+        integrator=_method(header["integrator"]),
+        step=header["step"],
+        noise=arrays["noise"],
+        names=tuple(header["names"]),
+        units=tuple(header["units"]),
+        joint=joint,
+        pieces=Pieces(*(arrays[f"pieces.{name}"] for name in _PIECE_ARRAYS)),
+        objective=header["objective"],
+        features=tuple(np.broadcast_to(header["features"], len(groups)).tolist()),  # before 7 one number for all
+        spread=header["spread"],
+        history=header["history"],
+        run_names=tuple(header["run_names"]),
+        facts=header["facts"],
+        notes=tuple(header["notes"]),
+        diagnosis=tuple(Check(**check) for check in header["diagnosis"]),
+    )
+
+
+def _structure_options(structure: Structure) -> dict:
+    if structure.name not in structure_names():
+        raise ValueError(f"Only the structures {', '.join(structure_names())} can be saved, not {structure.name!r}.")
+    options: dict = {"name": structure.name, "sees": {k: np.asarray(v).tolist() for k, v in structure.sees.items()}}
+    for name in ("form", "q"):
+        value = getattr(structure, name, None)
+        if value is not None:
+            options[name] = value if isinstance(value, str) else np.asarray(value).tolist()
+    return options
+
+
+def _method_options(method: Integrator) -> dict:
+    """A method from the catalogue by its name; any other by its coefficients."""
+    if method.name in integrator_names() and get_integrator(method.name) is method:
+        return {"name": method.name}
+    tableau = method.tableau
+    match tableau:
+        case Tableau():
+            coefficients = {"a": tableau.a.tolist(), "b": tableau.b.tolist()}
+        case Splitting():
+            coefficients = {"kicks": tableau.kicks.tolist(), "drifts": tableau.drifts.tolist()}
+        case PartitionedTableau():
+            coefficients = {
+                half: {"name": t.name, "a": t.a.tolist(), "b": t.b.tolist(), "order": t.order}
+                for half, t in (("p", tableau.p), ("q", tableau.q))
+            }
+    return {"name": tableau.name, "order": tableau.order, "type": type(method).__name__, "coefficients": coefficients}
+
+
+def _method(options: dict) -> Integrator:
+    if "type" not in options:
+        return get_integrator(options["name"])
+    name, order, coefficients = options["name"], options["order"], options["coefficients"]
+    match options["type"]:
+        case "RungeKutta":
+            return RungeKutta(Tableau(name, **coefficients, order=order))
+        case "SplitStep":
+            return SplitStep(Splitting(name, **coefficients, order=order))
+        case "PartitionedRungeKutta":
+            halves = {half: Tableau(**t) for half, t in coefficients.items()}
+            return PartitionedRungeKutta(PartitionedTableau(name, **halves, order=order))
+    raise KeyError(options["type"])

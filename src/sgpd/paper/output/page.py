@@ -1,0 +1,118 @@
+"""The folder that the paper's experiments leave: rows, tables, figures, and one page that needs nothing else."""
+
+import base64
+import io
+import json
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from sgpd.paper.output.figures import FIGURES
+from sgpd.paper.output.panels import Drawn
+from sgpd.paper.output.tables import QUICK, About, tables
+from sgpd.paper.results import Result, sorted_rows
+from sgpd.writing import write_whole
+
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+SCROLL = '<div class="scroll" tabindex="0" role="region" aria-label="{}">'
+NEVER = {"Date": None}  # the same numbers give the same file
+
+
+def write_tables(out: Path, results: list[Result], about: About) -> str:
+    """Write results.json and tables.md: a few milliseconds, so after every finished result. Gives the tables."""
+    out.mkdir(parents=True, exist_ok=True)
+    rows, text = json.dumps(sorted_rows(results), indent=1, allow_nan=False), tables(results, about)
+    write_whole(out / "results.json", f"{rows}\n".encode())
+    write_whole(out / "tables.md", text.encode())
+    return text
+
+
+def write_page(out: Path, results: list[Result], about: About) -> Path:
+    """Write the tables, figures/, paper.html and paper.md: a few seconds, for the figures are drawn."""
+    text = write_tables(out, results, about)
+    (out / "figures").mkdir(exist_ok=True)
+    figures, markdown = [], []
+    for name, draw in FIGURES.items():
+        drawn = draw(results)
+        if drawn is not None:
+            figures.append(_figure(drawn, _save(drawn.figure, out / "figures" / name), about))
+            markdown.append(f"### {drawn.title}\n\n![{drawn.alt}](figures/{name}.png)\n\n{drawn.caption}\n")
+    write_whole(out / "paper.md", "\n".join([text, "## Figures\n", *markdown]).encode())
+    write_whole(out / "paper.html", _page(text, figures, about).encode())
+    return out / "paper.html"
+
+
+def _save(figure: Figure, path: Path) -> bytes:
+    """Keep a figure as PNG and SVG; the SVG is also what the page shows."""
+    png, svg = io.BytesIO(), io.BytesIO()
+    with rc_context({"svg.hashsalt": "sgpd"}):
+        figure.savefig(png, format="png", dpi=150)
+        figure.set_layout_engine("none")  # the layout is found; to find it again would only cost time
+        figure.savefig(svg, format="svg", metadata=NEVER)
+    write_whole(path.with_suffix(".png"), png.getvalue())
+    write_whole(path.with_suffix(".svg"), svg.getvalue())
+    return svg.getvalue()
+
+
+def _figure(drawn: Drawn, svg: bytes, about: About) -> str:
+    width, height = (round(96 * inches) for inches in drawn.figure.get_size_inches())
+    source = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
+    quick = f" {QUICK}" if about["quick"] else ""
+    caption = f"{escape(drawn.caption)} Drawn by <code>{escape(about['command'])}</code>.{quick}"
+    return (
+        f"<h3>{escape(drawn.title)}</h3>\n<figure>{SCROLL.format(escape(drawn.title))}"
+        f'<img src="{source}" alt="{escape(drawn.alt)}" width="{width}" height="{height}"></div>'
+        f"<figcaption>{caption}</figcaption></figure>"
+    )
+
+
+def _html(markdown: str) -> str:
+    """Markdown as a part of the page: headings one level down, tables in boxes that scroll."""
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = reader.parse(markdown)
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1]) + 1, 6)}"
+    html = reader.renderer.render(tokens, reader.options, {})
+    return html.replace("<table>", f"{SCROLL.format('table')}<table>").replace("</table>", "</table></div>")
+
+
+def _page(text: str, figures: list[str], about: About) -> str:
+    style = files("sgpd.paper.output").joinpath("page.css").read_text(encoding="utf-8")
+    notes = about["notes"] if about["notes"].startswith("# ") else f"# Notes\n\n{about['notes']}"
+    warning = f'<p class="quick"><strong>{QUICK}</strong></p>' if about["quick"] else ""
+    drawn = "\n".join(figures) or "<p>No result yet that could be drawn.</p>"
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<title>Structure-preserving Gaussian process dynamics: the paper's experiments</title>
+<style>
+{style}</style>
+</head>
+<body>
+<header>
+<h1>The paper's experiments, made again</h1>
+{warning}
+<nav aria-label="Contents"><a href="#tables">Tables</a> <a href="#figures">Figures</a> <a href="#notes">Notes</a></nav>
+</header>
+<main>
+<section id="tables">
+{_html(text)}</section>
+<section id="figures">
+<h2>Figures</h2>
+{drawn}
+</section>
+<section id="notes">
+{_html(notes)}</section>
+</main>
+</body>
+</html>
+"""

@@ -1,0 +1,192 @@
+"""The default fit of a noisy pendulum: forecasts, the smoothed recording, an exact start, saving, several runs."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import sgpd
+from sgpd.inference.laplace import engine as laplace
+from sgpd.integrators import rollout
+from sgpd.paper.truths import noisy_start
+
+SYSTEM = sgpd.systems.get("pendulum")
+SEED = 101
+FACTS = {"log_evidence", "parameters", "effective_parameters", "settled", "draws", "drawn", "worth", "failed_draws"}
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return SYSTEM.simulate(SYSTEM.x0, 0.1 * np.arange(401))
+
+
+@pytest.fixture(scope="module")
+def known():
+    """The paper's recording, whose first state is exact, and the fit that knows it."""
+    data = sgpd.Trajectories.from_arrays(*SYSTEM.record(seed=SEED), names=SYSTEM.names, units=["N s", "rad"])
+    return data, sgpd.fit(data, "separable", x0="known", seed=1)
+
+
+@pytest.fixture(scope="module")
+def latent():
+    """The same with noise on the first state too."""
+    times, states = SYSTEM.record(seed=SEED)
+    states[0] = noisy_start(SYSTEM, SEED)
+    data = sgpd.Trajectories.from_arrays(times, states, names=SYSTEM.names)
+    return data, sgpd.fit(data, "separable", seed=1)
+
+
+def distance(states, truth):
+    return np.sqrt(((np.asarray(states) - truth) ** 2).sum(axis=1).mean())
+
+
+def test_a_forecast_over_four_times_the_recording_is_closer_than_the_noise(known, truth):
+    """The noise is 0.45 long."""
+    forecast = known[1].predict(SYSTEM.x0, duration=40.0)
+    assert forecast.ok.all()
+    assert distance(forecast.best, truth) < 0.3
+    assert distance(forecast.mean, truth) < 0.3
+
+
+@pytest.mark.parametrize("start", ["known", "latent"])
+def test_the_smoothed_recording_is_closer_to_the_truth_and_its_bands_hold_it(request, start, truth):
+    data, model = request.getfixturevalue(start)
+    smoothed = model.smooth()
+    np.testing.assert_allclose(smoothed.times, data.runs[0].times)
+    recorded = distance(data.runs[0].states, truth[:100])
+    assert distance(smoothed.mean, truth[:100]) < recorded / 3
+    assert distance(smoothed.best, truth[:100]) < recorded / 3
+    low, high = smoothed.interval(0.95)
+    inside = (low <= truth[:100]) & (truth[:100] <= high)
+    assert 0.8 <= inside[1:].mean() <= 1
+    assert np.all((smoothed.std[0] == 0) == (start == "known"))
+
+
+def test_a_start_that_becomes_known_corrects_the_field(latent, truth):
+    """Start and field were learned together; a rollout of the field alone from the exact start drifts away."""
+    model, x0 = latent[1], jnp.asarray(SYSTEM.x0)
+    naive = eqx.filter_jit(rollout)(model.integrator, model.mean(), x0, jnp.full(400, 0.1)).states
+    forecast = model.predict(SYSTEM.x0, duration=40.0)
+    np.testing.assert_array_equal(forecast.paths[:, 0], np.broadcast_to(SYSTEM.x0, (64, 2)))
+    assert distance(forecast.best, truth) < distance(naive, truth) / 3
+    assert distance(forecast.mean, truth) < distance(naive, truth) / 3
+    assert distance(forecast.best, truth) < 0.5
+
+
+def test_without_a_start_the_forecast_goes_on_where_the_smoothed_recording_ends(latent, truth):
+    data, model = latent
+    ahead, smoothed = model.predict(duration=30.0, paths=16, seed=4), model.smooth(paths=16, seed=4)
+    assert ahead.times[0] == data.runs[0].times[-1]
+    np.testing.assert_allclose(ahead.paths[:, 0], smoothed.paths[:, -1], rtol=1e-9)  # field and state drawn together
+    np.testing.assert_allclose(ahead.best[0], smoothed.best[-1], rtol=1e-9)
+    assert np.all(ahead.std[0] > 0)
+    assert distance(ahead.mean, truth[99:400]) < 0.5
+
+
+def test_the_same_seed_gives_the_same_paths_and_another_seed_others(latent):
+    model = latent[1]
+    first, again, other = (model.predict(duration=1.0, paths=8, seed=s).paths for s in (3, 3, 4))
+    np.testing.assert_array_equal(first, again)
+    assert np.abs(first - other).max() > 1e-6
+
+
+@pytest.mark.parametrize("start", ["known", "latent"])
+def test_a_saved_fit_gives_the_same_numbers_and_words(request, start, tmp_path):
+    model = request.getfixturevalue(start)[1]
+    model.save(tmp_path / "m.safetensors")
+    loaded = sgpd.load(tmp_path / "m.safetensors")
+    for ask in (
+        lambda m: m.predict(SYSTEM.x0, duration=2.0, paths=8),
+        lambda m: m.predict(duration=2.0, paths=8),
+        lambda m: m.smooth(paths=8),
+    ):
+        mine, its = ask(model), ask(loaded)
+        for part in ("times", "paths", "best", "ok"):
+            np.testing.assert_array_equal(getattr(its, part), getattr(mine, part))
+    for part in ("notes", "facts", "history", "names", "units", "objective", "step"):
+        assert getattr(loaded, part) == getattr(model, part)
+    np.testing.assert_array_equal(loaded.noise, model.noise)
+
+
+def test_a_fit_tells_facts_about_itself(known):
+    facts, history = known[1].facts, known[1].history
+    assert set(facts) >= FACTS
+    assert facts["settled"]
+    assert facts["parameters"] == known[1].joint.mean.size
+    assert 2 < facts["effective_parameters"] < facts["parameters"]
+    assert np.isfinite(facts["log_evidence"])
+    assert known[1].objective == "evidence"
+    assert [line["restart"] for line in history if line["round"] == 0] == [20, 100]
+    assert known[1].notes
+    np.testing.assert_allclose(known[1].noise, np.sqrt(0.1), rtol=0.25)
+
+
+def test_several_runs_with_a_gap_and_missing_values_are_fitted_with_noise_that_is_known(known):
+    times, states = known[0].runs[0].times, known[0].runs[0].states
+    holes = states[:40].copy()
+    holes[5:9, 0] = np.nan
+    holes[0, 1] = np.nan
+    later = np.delete(np.arange(100), slice(60, 75))  # a gap
+    data = sgpd.Trajectories.from_arrays([times[:40], times[later]], [holes, states[later]])
+    model = sgpd.fit(data, "separable", inference=sgpd.Laplace(noise=(0.3, 0.35)))
+    np.testing.assert_allclose(model.noise, [0.3, 0.35], rtol=1e-15)
+    assert model.joint.starts.shape == (3, 2)  # the gap cuts the second run in two
+    exact = SYSTEM.simulate(SYSTEM.x0, times)
+    for run, rows in ((0, np.arange(40)), (1, later)):
+        smoothed = model.smooth(run=run, paths=16)
+        np.testing.assert_allclose(smoothed.times, times[rows])
+        assert distance(smoothed.best, exact[rows]) < 0.3
+        assert model.predict(duration=1.0, paths=2, run=run).times[0] == times[rows[-1]]
+    with pytest.raises(ValueError, match="There is no run 2"):
+        model.smooth(run=2)
+
+
+def test_more_are_drawn_where_the_first_draws_are_worth_too_few_to_store(known, monkeypatch):
+    """As if one draw in eight weighed something: 64 of the first 512, and 128 are to be stored."""
+    sizes = []
+
+    def one_in_eight(extra):
+        sizes.append(len(extra))
+        return np.where(np.arange(len(extra)) % 8 == 0, 8 / len(extra), 0.0)
+
+    monkeypatch.setattr(laplace, "weights_of", one_in_eight)
+    model = sgpd.fit(known[0], "separable", x0="known", seed=1)
+    assert sizes == [512, 2048]
+    assert (model.facts["draws"], model.facts["drawn"]) == ("weighed", 2048)
+    np.testing.assert_allclose(model.facts["worth"], 256)
+    assert len(model.joint.stored) == model.facts["stored_draws"] == 128
+
+
+def test_where_no_draw_fits_the_fit_stands_without_features_and_says_that_its_bands_do_not(known, monkeypatch):
+    asked = []
+    monkeypatch.setattr(laplace, "weights_of", np.zeros_like)
+    monkeypatch.setattr(
+        laplace, "randomise_then_optimise", lambda *given: asked.append(given) or (None, np.zeros(16, bool))
+    )
+    with pytest.warns(sgpd.SgpdWarning, match="the bands mean nothing"):
+        model = sgpd.fit(known[0], "separable", x0="known", seed=1)
+    assert [given[-2].frequencies[0].shape[0] for given in asked] == [64, 0]
+    assert (model.features, model.facts["draws"], model.joint.stored) == ((0, 0), "failed", None)
+    assert [check.verdict for check in model.diagnosis if check.id == "draws"] == ["ATTENTION"]
+    np.testing.assert_allclose(model.joint.mean, known[1].joint.mean)
+    assert np.isfinite(model.predict(SYSTEM.x0, duration=0.5, paths=4).best).all()
+
+
+def test_a_rollout_too_unstable_for_the_whole_recording_is_cut_in_two(known, truth, monkeypatch):
+    """As if nothing but rounding were left of the evidence over all rows."""
+
+    tune = laplace.tune
+
+    def tuned(guess, start, hyper, integrator, recording, at, *rest):
+        found = tune(guess, start, hyper, integrator, recording, at, *rest)
+        whole = at.restart.shape[1] == 99 and int(at.restart.sum()) == 1
+        return found._replace(values=(float("nan"),)) if whole else found
+
+    monkeypatch.setattr(laplace, "tune", tuned)
+    run = known[0].runs[0]
+    data = sgpd.Trajectories.from_arrays(run.times[:99], run.states[:99], names=SYSTEM.names)
+    model = sgpd.fit(data, "separable", x0="known", seed=1)
+    assert model.pieces.row.tolist() == [0, 50]
+    assert "No rollout is longer than 50 rows: each such piece has a first state of its own." in model.notes
+    recorded = distance(data.runs[0].states, truth[:99])
+    assert distance(model.smooth().best, truth[:99]) < recorded / 2

@@ -1,0 +1,88 @@
+"""The evidence has the gradient that it should have, its mode moves as it should, and following it finds the noise."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+from scipy.stats import multivariate_normal
+
+from sgpd import integrators, structures, systems
+from sgpd.data import Trajectories, windows
+from sgpd.inference.initial import initial_posterior
+from sgpd.inference.laplace.evidence import SETTLED, WIDTH, Hyper, objective, tune
+from sgpd.inference.laplace.linear_model import Recording, Shooting, moved
+from sgpd.inference.laplace.shooting import linearise
+from sgpd.inference.starts import smoothed_rows
+from tests.inference.dense import NOISE, dense, problem
+
+
+def elsewhere(start, seed=1):
+    """Kernels and noise away from where the model was made linear, by up to a factor of about two."""
+    flat, unravel = ravel_pytree(start)
+    flat = flat + 0.3 * np.random.default_rng(seed).normal(size=flat.size)
+    return flat, unravel(flat)
+
+
+@pytest.mark.parametrize("method", ["stormer-verlet", "implicit-midpoint"])
+def test_the_gradient_of_the_objective_equals_finite_differences_in_every_parameter(method):
+    posterior, integrator, recording, at = problem(method)
+    found, start = linearise(posterior, integrator, recording, at, NOISE), Hyper.unchanged(posterior, NOISE)
+    flat, _ = elsewhere(start)
+    value = lambda x: objective(x, start, posterior, recording, at, found)
+    differences = [(value(flat + e).minus - value(flat - e).minus) / 2e-4 for e in 1e-4 * jnp.eye(flat.size)]
+    np.testing.assert_allclose(value(flat).gradient, differences, rtol=1e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize(("method", "every"), [("stormer-verlet", 6), ("implicit-midpoint", 100)])
+def test_the_mode_and_the_objective_under_changed_kernels_are_those_of_the_full_jacobian(method, every):
+    """The rollout stays as it is; the values that a changed field adds are those of the changed kernels."""
+    posterior, integrator, recording, at = problem(method, every)
+    found, start = linearise(posterior, integrator, recording, at, NOISE), Hyper.unchanged(posterior, NOISE)
+    flat, hyper = elsewhere(start)
+    noise, changed = jnp.exp(hyper.noise), hyper.kernels(posterior)
+    model = dense(posterior, integrator, recording, at, noise, changed)
+    expected, _ = model.solution()
+
+    judged = objective(flat, start, posterior, recording, at, found)
+    solved = judged.solution
+    np.testing.assert_allclose(solved.u, expected[: at.u.size], rtol=1e-6, atol=1e-7)
+    starts = eqx.filter_jit(moved)(recording, at, solved, noise).starts[np.asarray(at.free(recording))]
+    np.testing.assert_allclose(starts.reshape(-1), expected[at.u.size :], rtol=1e-6, atol=1e-7)
+
+    widths = [WIDTH["lengthscale"]] * (flat.size - 3 * len(changed.groups) - 2)
+    widths += [WIDTH["variance"]] * 3 * len(changed.groups) + [WIDTH["noise"]] * 2  # of process and trend
+    prior = np.sum(((flat - ravel_pytree(start)[0]) / np.array(widths)) ** 2) / 2
+    evidence = multivariate_normal(*model.marginal()).logpdf(model.data)
+    np.testing.assert_allclose(judged.log_evidence, evidence, rtol=1e-8)
+    np.testing.assert_allclose(judged.minus, prior - evidence, rtol=1e-8)
+
+
+def noisy_pendulum():
+    """The paper's recording, its first state known, with restarts every 20 rows."""
+    times, states = systems.get("pendulum").record(seed=3)
+    data, pinned = Trajectories.from_arrays(times, states), np.array([True])
+    pieces = windows(data, len(times))
+    posterior = initial_posterior(structures.Separable(), data, points=8)
+    restart = jnp.arange(len(times))[None, :] % 20 == 0
+    at = Shooting(posterior.flat_mean, jnp.asarray(smoothed_rows(data, pieces, pinned)), restart)
+    return posterior, integrators.get("stormer-verlet"), Recording.of(data, pieces, pinned), at
+
+
+def test_tuning_raises_the_objective_and_finds_the_noise_and_leaves_noise_alone_that_is_known():
+    posterior, integrator, recording, at = noisy_pendulum()
+    start = Hyper.unchanged(posterior, jnp.array([0.7, 0.15]))  # twice and half of what it is
+    tuned = tune(posterior, start, start, integrator, recording, at)
+    assert tuned.settled
+    assert len(tuned.values) > 2
+    assert np.all(np.diff(tuned.values[:-1]) > 0)
+    assert tuned.values[-1] > tuned.values[-2] - SETTLED  # the last round is one that gains nothing
+    assert tuned.values[-1] > tuned.values[0] + 10
+    np.testing.assert_allclose(tuned.noise, np.sqrt(0.1), rtol=0.25)  # 100 rows: 7 % is one standard error
+
+    known = tune(posterior, start, start, integrator, recording, at, known_noise=True)
+    np.testing.assert_array_equal(known.hyper.noise, start.noise)
+    np.testing.assert_allclose(known.noise, [0.7, 0.15], rtol=1e-15)
+    assert np.all(np.diff(known.values) > -SETTLED)
+    assert known.values[-1] < tuned.values[-1]
+    assert np.abs(ravel_pytree(known.hyper)[0] - ravel_pytree(start)[0]).max() > 0.1
