@@ -28,7 +28,7 @@ RELATIVE = {"V": [[1, 0, -1, 0], [0, 1, 0, -1]]}  # the potential sees q1 - q2 a
 FITS = {
     "pendulum": ("pendulum", Separable(), "auto"),
     "two-body": ("two-body", Separable(), "auto"),
-    "two-body, relative": ("two-body", Separable(sees=RELATIVE), "auto"),
+    "two-body, relative": ("two-body", Separable(depends_on=RELATIVE), "auto"),
     "non-separable": ("non-separable", Hamiltonian(), "auto"),
     "rigid-body, lie-poisson": ("rigid-body", QuadraticInvariant(form="lie-poisson"), "auto"),
     "rigid-body, tangent": ("rigid-body", QuadraticInvariant(form="tangent"), "auto"),
@@ -44,7 +44,7 @@ TARGETS = {
 }
 DRAWS, PATHS = 5, 64
 HEADER = ["fit", "x0", "seeds", "L2 best", "L2 5 draws", "limit", "coverage", "recorded", "later", "err/std", "CRPS"]
-HEADER += ["NLD", "median s", "settled"]
+HEADER += ["NLD", "median s", "converged"]
 
 
 def main():
@@ -110,9 +110,9 @@ def measure(system_name: str, structure, integrator: str, x0: str, seed: int) ->
     seconds = time.monotonic() - began
     row = {
         "seconds": seconds,
-        "settled": model.facts["settled"],
+        "converged": model.facts["converged"],
         "draws": model.facts["draws"],
-        "worth": model.facts["worth"] / model.facts["drawn"],
+        "effective": model.facts["importance_sample_size"] / model.facts["drawn"],
     }
     recorded = len(data.runs[0].times)
     if x0 == "known":
@@ -183,13 +183,13 @@ def _line(fit: str, x0: str, rows: list[dict], prefix: str) -> str:
     take = lambda key: np.array([row[prefix + key] for row in rows if row.get(prefix + key) is not None], float)
     mean = lambda key, digits=3: _mean(take(key), digits)
     ratio = take("square_error").mean() / take("square_std").mean() if len(take("square_std")) else np.nan
-    settled = sum(bool(row.get("settled")) for row in rows) if "settled" in rows[0] else ""
+    converged = sum(bool(row.get("converged")) for row in rows) if "converged" in rows[0] else ""
     seconds = np.median([row["seconds"] for row in rows])
     coverage = mean("coverage", 2) if len(take("coverage")) else _mean(take("coverage95"), 2)
     cells = [fit, x0, len(rows), mean("l2_best"), mean("l2_5"), TARGETS.get(fit, ""), coverage]
     cells += [_mean(take(key), 2) for key in ("coverage_recorded", "coverage_later")]
     cells += [f"{np.sqrt(ratio):.2f}" if np.isfinite(ratio) else "", mean("crps"), mean("nld", 2), f"{seconds:.1f}"]
-    return "| " + " | ".join(map(str, [*cells, settled])) + " |"
+    return "| " + " | ".join(map(str, [*cells, converged])) + " |"
 
 
 def _mean(values: np.ndarray, digits: int) -> str:

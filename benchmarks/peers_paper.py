@@ -19,7 +19,7 @@ from peers_torch import Latent, Normals, PlainTraining, implicit_midpoint, sympl
 from timing import side_by_side
 
 import sgpd
-from sgpd.gp import ValueGaussian, spread_normals
+from sgpd.gp import ValueGaussian, feature_normals
 from sgpd.inference import FieldPosterior, Problem, initial_state, prepare, train
 from sgpd.inference import side_by_side as stacked
 from sgpd.inference.variational.bound import Noise, Parameters, bound
@@ -78,7 +78,7 @@ class Training:
             likelihood_factor=setting.likelihood_factor,
             kl_factor=setting.kl_factor,
             features=features,
-            noise=tuple(np.sqrt(self.system.noise_variance)),
+            noise_std=tuple(np.sqrt(self.system.noise_variance)),
         )
         guess = initial_posterior(setting, len(self.system.names), seed=0)
         data = record(self.system, truth, seed=0)
@@ -164,7 +164,7 @@ def covariance_errors(name: str, setting: Setting, pairs: int = 2000, draws: int
         x, y = inputs[:pairs], inputs[pairs:]
         exact = np.exp(-((x - y) ** 2).sum(axis=1) / 2)
         for draw in range(draws):
-            quasi = np.asarray(spread_normals(jr.key(draw), setting.features, x.shape[1], "quasi"))
+            quasi = np.asarray(feature_normals(jr.key(draw), setting.features, x.shape[1], "quasi"))
             ours.append(np.cos((x - y) @ quasi.T).mean(axis=1) - exact)
             frequencies, phases = rng.normal(size=(PAPER, x.shape[1])), rng.uniform(0, 2 * np.pi, PAPER)
             one, other = np.cos(x @ frequencies.T + phases), np.cos(y @ frequencies.T + phases)

@@ -26,7 +26,7 @@ class Normals(NamedTuple):
 
     @classmethod
     def draw(cls, features: int, m: int, k: int) -> "Normals":
-        """Fresh ones."""
+        """Randomisation ones."""
         phases = 2 * torch.pi * torch.rand(features)
         return cls(torch.randn(features, k), phases, torch.randn(features), torch.randn(m))
 
@@ -133,7 +133,7 @@ class PlainTraining:
         self.optimiser = torch.optim.Adam(self.latents.parameters(), lr=rate)
 
     def normals(self, features: int) -> list[Normals]:
-        """Fresh random numbers for one drawn field."""
+        """Randomisation random numbers for one drawn field."""
         return [Normals.draw(features, *latent.inducing.shape) for latent in self._all()]
 
     def loss(self, window: Tensor, normals: list[Normals]) -> Tensor:

@@ -31,7 +31,7 @@ def main():
                 model = sgpd.fit(data, structure, integrator, x0=x0, seed=seed)
                 ahead = model.predict(duration=100 * model.step, paths=16, seed=seed)
                 joint = model.joint
-                numbers = (joint.mean, joint.root, joint.starts, model.noise, ahead.paths, ahead.best)
+                numbers = (joint.mean, joint.root, joint.starts, model.noise_std, ahead.paths, ahead.best)
                 evidence = model.facts["log_evidence"]
                 print(f"{name} | {x0} | {seed} | {evidence!r} | {digest(numbers)}", flush=True)
 

@@ -25,7 +25,7 @@ import sgpd
 from sgpd.data import windows
 from sgpd.fields import Field
 from sgpd.gp import SquaredExponential, WhitenedGaussian
-from sgpd.inference.laplace.linear_model import Recording, Shooting
+from sgpd.inference.laplace.linear_model import Recording, ShootingState
 from sgpd.inference.laplace.shooting import improved, linearise
 from sgpd.inference.posterior.field import Features, FieldPosterior, LatentGroup, feature_counts, sample_features
 from sgpd.integrators import Integrator, rollout
@@ -74,7 +74,7 @@ def prior(structure: str, dimension: int, inducing: int) -> FieldPosterior:
     made = sgpd.structures.get(structure)
     rng, groups, values = np.random.default_rng(0), [], []
     for spec in made.groups(dimension):
-        count, k = spec.sees.shape[:2]
+        count, k = spec.depends_on.shape[:2]
         locations = jnp.asarray(rng.uniform(-3, 3, size=(count, inducing, k)))
         kernel = SquaredExponential.from_logs(jnp.zeros((count, k)), jnp.zeros(count))
         groups.append(LatentGroup(kernel, locations, jnp.ones((count, 1, k)), jitter=1e-4))
@@ -130,7 +130,7 @@ def iterating(rows: int = 100, runs: int = 1, inducing: int = 12) -> Job:
     posterior, pieces = prior("separable", 2, inducing), windows(data, rows)
     recording = Recording.of(data, pieces, np.zeros(len(pieces), bool))
     restart = jnp.broadcast_to(jnp.arange(rows) % 20 == 0, pieces.states.shape[:2])
-    at = Shooting(posterior.flat_mean, jnp.asarray(pieces.states), restart)
+    at = ShootingState(posterior.flat_mean, jnp.asarray(pieces.states), restart)
     noise, method = jnp.full(2, 0.1), sgpd.integrators.get("stormer-verlet")
 
     def once():

@@ -9,6 +9,7 @@ import jax.random as jr
 import pytest
 
 import sgpd.arrays
+from tests.guesses import Case, recorded
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_disable_most_optimizations", True)  # tests compile much and compute little
@@ -51,3 +52,11 @@ def pendulum():
 @pytest.fixture(scope="session")
 def model(pendulum):
     return sgpd.fit(pendulum, "separable", inference=sgpd.Variational(steps=40))
+
+
+@pytest.fixture(scope="session")
+def judged() -> Case:
+    """The default fit of a short recording, with its last rows held out."""
+    data, held, _ = sgpd.data.hold_out(recorded("pendulum", 125), 0.2)
+    fitted = sgpd.fit(data, "separable")
+    return Case(fitted, data, sgpd.judging.judge_held_out(fitted, held, paths=16))

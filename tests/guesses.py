@@ -1,5 +1,7 @@
 """Models that were guessed and not fitted, and recordings for them: there to be drawn and judged."""
 
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -8,9 +10,17 @@ from sgpd.data import Trajectories, windows
 from sgpd.data.smoothing import noise_std, smooth_run
 from sgpd.inference import Joint
 from sgpd.inference.initial import initial_posterior
+from sgpd.judging import HeldOut
 from sgpd.models import Model, Pieces
 from sgpd.models.fit import _about
 from sgpd.structures import Structure
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Case:
+    model: Model
+    data: Trajectories
+    held_out: HeldOut | None = None
 
 
 def recorded(system: str, rows: int) -> Trajectories:
@@ -50,7 +60,7 @@ def guessed(data: Trajectories, structure: str | Structure) -> Model:
         posterior=posterior,
         integrator=sgpd.integrators.get(method),
         step=data.step,
-        noise=noise,
+        noise_std=noise,
         names=data.names,
         units=data.units,
         joint=Joint.independent(posterior, starts, jnp.broadcast_to(jnp.asarray(noise), starts.shape)),

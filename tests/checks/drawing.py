@@ -73,7 +73,7 @@ def drawn_fields(case: str):
     rng = np.random.default_rng(0)
 
     def paths(group):
-        k, stack = group.sees.shape[1], (DRAWS, group.count)
+        k, stack = group.depends_on.shape[1], (DRAWS, group.count)
         sizes = (INDUCING, k), (INDUCING,), (FEATURES, k), (2, FEATURES)
         scales = np.full(stack, 0.2 if case in WEAK else 1.0), np.full((*stack, k), 1.2)
         return _draw(*scales, *(rng.normal(size=(*stack, *size)) for size in sizes))

@@ -48,7 +48,7 @@ def test_help_has_two_examples_before_the_flags(sgpd_here, command):
 
 def test_the_flags_of_fit_are_in_three_panels(sgpd_here):
     text = sgpd_here("fit", "--help").out
-    file, model, run_ = (text.index(f"─ {panel} ─") for panel in ("Your file", "The model", "The run"))
+    file, model, run_ = (text.index(f"─ {panel} ─") for panel in ("Your file", "The model", "The run folder"))
     assert file < text.index("--decimal") < model < text.index("--integrator") < run_ < text.rindex("--holdout")
 
 

@@ -83,7 +83,7 @@ def test_a_resumed_run_that_fails_numerically_stays_and_says_how_to_start_anew(h
     assert RunFolder(here / "air").state == "unfinished"
     again = sgpd_here(*FIT, "--out", "air")
     assert again.code == 2
-    assert "error: air: there is an unfinished run in this folder" in again.err
+    assert "error: air: there is an unfinished fit in this folder" in again.err
     assert "`sgpd fit --out air --resume`, or start anew with `--force`" in again.err
 
 

@@ -50,7 +50,7 @@ def test_center_and_spread_are_those_of_the_observed_values():
     data = Trajectories.from_arrays([T, T], [holes, X])
     seen = [0, 4, 6, 0, 2, 4, 6]
     np.testing.assert_allclose(data.center, [np.mean(seen), X[:, 1].mean()])
-    np.testing.assert_allclose(data.spread, [np.std(seen), X[:, 1].std()])
+    np.testing.assert_allclose(data.std, [np.std(seen), X[:, 1].std()])
 
 
 def test_the_recording_does_not_change_with_the_array_that_it_came_from():

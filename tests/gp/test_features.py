@@ -1,4 +1,4 @@
-"""Normals for random features: standard normal whatever the spread, and evenly spread ones worth many more."""
+"""Normals for random features: standard normal whatever the sampling, and evenly spread ones worth many more."""
 
 from functools import cache
 from typing import get_args
@@ -10,42 +10,42 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from sgpd.gp import SquaredExponential, host_normals, spread_normals
-from sgpd.gp.features import Spread
+from sgpd.gp import SquaredExponential, feature_normals, host_normals
+from sgpd.gp.features import Sampling
 from tests.gp.oracles import KERNELS, kernel_matrix, scores
 
 KEYS, COUNT, DIMENSION = 4000, 7, 3  # no power of two, no multiple of the dimension
 
 
 @cache
-def compiled(count, dimension, spread):
-    return jax.jit(jax.vmap(lambda key: spread_normals(key, count, dimension, spread)))
+def compiled(count, dimension, sampling):
+    return jax.jit(jax.vmap(lambda key: feature_normals(key, count, dimension, sampling)))
 
 
-def many(seed, keys, count, dimension, spread):
+def many(seed, keys, count, dimension, sampling):
     """Normals for many keys (keys, count, dimension)."""
-    return np.asarray(compiled(count, dimension, spread)(jr.split(jr.key(seed), keys)))
+    return np.asarray(compiled(count, dimension, sampling)(jr.split(jr.key(seed), keys)))
 
 
 @pytest.fixture(scope="module")
 def drawn():
-    """Normals of every spread, for many keys, and by NumPy."""
+    """Normals of every sampling, for many keys, and by NumPy."""
     by_numpy = {
-        f"{spread} by NumPy": np.stack(
-            [host_normals(np.random.default_rng([12, k]), COUNT, DIMENSION, spread) for k in range(KEYS)]
+        f"{sampling} by NumPy": np.stack(
+            [host_normals(np.random.default_rng([12, k]), COUNT, DIMENSION, sampling) for k in range(KEYS)]
         )
-        for spread in ("quasi", "independent")
+        for sampling in ("quasi", "independent")
     }
-    return {spread: many(11, KEYS, COUNT, DIMENSION, spread) for spread in get_args(Spread)} | by_numpy
+    return {sampling: many(11, KEYS, COUNT, DIMENSION, sampling) for sampling in get_args(Sampling)} | by_numpy
 
 
-each_spread = pytest.mark.parametrize("spread", get_args(Spread))
-each_way = pytest.mark.parametrize("spread", [*get_args(Spread), "quasi by NumPy", "independent by NumPy"])
+each_sampling = pytest.mark.parametrize("sampling", get_args(Sampling))
+each_way = pytest.mark.parametrize("sampling", [*get_args(Sampling), "quasi by NumPy", "independent by NumPy"])
 
 
 @each_way
-def test_every_single_vector_has_the_moments_of_a_standard_normal_over_keys(drawn, spread):
-    z = drawn[spread]
+def test_every_single_vector_has_the_moments_of_a_standard_normal_over_keys(drawn, sampling):
+    z = drawn[sampling]
     for power, moment in [(1, 0), (2, 1), (3, 0), (4, 3)]:
         assert np.abs(scores(z**power, moment)).max() < 4
     products = z[:, :, :, None] * z[:, :, None, :]
@@ -53,14 +53,14 @@ def test_every_single_vector_has_the_moments_of_a_standard_normal_over_keys(draw
 
 
 @each_way
-def test_every_coordinate_has_the_normal_distribution_over_keys(drawn, spread):
-    z = drawn[spread].reshape(KEYS, -1)
+def test_every_coordinate_has_the_normal_distribution_over_keys(drawn, sampling):
+    z = drawn[sampling].reshape(KEYS, -1)
     assert min(kstest(column, "norm").pvalue for column in z.T) > 1e-4
 
 
 @each_way
-def test_all_normals_are_finite_different_and_in_double_precision(drawn, spread):
-    z = drawn[spread]
+def test_all_normals_are_finite_different_and_in_double_precision(drawn, sampling):
+    z = drawn[sampling]
     assert z.dtype == np.float64
     assert np.isfinite(z).all()
     assert len(np.unique(z)) > 0.99 * z.size  # different keys, different normals
@@ -75,9 +75,9 @@ def test_numpy_spreads_evenly_too_and_leaves_orthogonal_ones_to_jax():
         host_normals(np.random.default_rng(0), 6, 3, "quasy")
 
 
-@each_spread
-def test_the_same_key_gives_the_same_normals(drawn, spread):
-    np.testing.assert_array_equal(many(11, KEYS, COUNT, DIMENSION, spread), drawn[spread])
+@each_sampling
+def test_the_same_key_gives_the_same_normals(drawn, sampling):
+    np.testing.assert_array_equal(many(11, KEYS, COUNT, DIMENSION, sampling), drawn[sampling])
 
 
 def test_orthogonal_vectors_are_orthogonal_within_a_block_and_no_further(drawn):
@@ -146,4 +146,4 @@ def test_orthogonal_features_are_better_than_as_many_independent_ones(drawn):
 def test_an_unknown_spread_is_refused_with_a_guess(monkeypatch):
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # as users run it
     with pytest.raises(ValueError, match=r"'quasy'\. Did you mean 'quasi'\? Known: quasi, orthogonal, independent"):
-        spread_normals(jr.key(0), 4, 2, "quasy")
+        feature_normals(jr.key(0), 4, 2, "quasy")

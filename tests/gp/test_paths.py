@@ -8,7 +8,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from sgpd.gp import JITTER, Matern52, SquaredExponential, WhitenedGaussian, draw_path, mean_path, paths, spread_normals
+from sgpd.gp import JITTER, Matern52, SquaredExponential, WhitenedGaussian, draw_path, feature_normals, mean_path, paths
 from tests.gp.oracles import KERNELS, derivative, kernel_matrix, moment_scores, path_value, sparse_posterior
 
 LENGTHSCALE, VARIANCE = np.array([0.8, 1.3]), 1.7
@@ -55,7 +55,7 @@ def covariance(kind):
 @pytest.fixture(scope="module")
 def many_normals():
     """20,000 draws of 8 features each: second moments are exact with any number, if frequencies are drawn anew."""
-    quasi = jax.jit(jax.vmap(lambda key: spread_normals(key, 8, 7, "quasi")))
+    quasi = jax.jit(jax.vmap(lambda key: feature_normals(key, 8, 7, "quasi")))
     return normals(2, 20_000, features=8)._replace(frequencies=quasi(jr.split(jr.key(2), 20_000)))
 
 

@@ -12,7 +12,7 @@ from sgpd import integrators, structures, systems
 from sgpd.data import Trajectories, windows
 from sgpd.fields import SplitField
 from sgpd.inference.initial import initial_posterior
-from sgpd.inference.laplace.linear_model import Recording, Shooting, roll
+from sgpd.inference.laplace.linear_model import Recording, ShootingState, roll
 from sgpd.inference.starts import smoothed_rows
 
 NOISE = jnp.array([0.05, 0.08])
@@ -48,11 +48,11 @@ def problem(method, every=100, pinned=(True, False), seed=0):
     """A first guess, an integrator, a recording, and where the fit stands, with restarts every so many rows."""
     posterior, recording, rows = first_guess(method, pinned, seed)
     restart = jnp.broadcast_to(jnp.arange(rows.shape[1]) % every == 0, rows.shape[:2])
-    return posterior, integrators.get(method), recording, Shooting(posterior.flat_mean, rows, restart)
+    return posterior, integrators.get(method), recording, ShootingState(posterior.flat_mean, rows, restart)
 
 
 class Dense(NamedTuple):
-    """x̂ = offset + D (u, s) + noise with u ~ N(0, 1) and s ~ N(centre, reach²); one line for each observed value."""
+    """x̂ = offset + D (u, s) + noise with u ~ N(0, 1), s ~ N(centre, start_std²); one line for each observed value."""
 
     data: np.ndarray
     offset: np.ndarray
@@ -65,13 +65,15 @@ class Dense(NamedTuple):
 
     def solution(self, damping=0.0):
         """Mean and covariance of all unknowns; damping is a weak pull towards where they are."""
-        weighted = self.design / self.noise[:, None]
-        pull = damping / self.unit**2
-        precision = weighted.T @ weighted + np.diag(1 / self.prior_std**2 + pull)
-        right = weighted.T @ ((self.data - self.offset) / self.noise)
-        right = right + self.prior_mean / self.prior_std**2 + pull * self.here
-        covariance = np.linalg.inv(precision)
-        return covariance @ right, covariance
+        # |A x - b|² by QR of A, in units of `unit`: normal equations would lose twice as many digits
+        weight = np.sqrt(damping) / self.unit
+        a = np.concatenate([self.design / self.noise[:, None], np.diag(1 / self.prior_std), np.diag(weight)])
+        b = np.concatenate(
+            [(self.data - self.offset) / self.noise, self.prior_mean / self.prior_std, weight * self.here]
+        )
+        q, r = np.linalg.qr(a * self.unit)
+        root = self.unit[:, None] * np.linalg.inv(r)
+        return root @ (q.T @ b), root @ root.T
 
     def marginal(self):
         """Mean and covariance of the data."""
@@ -85,7 +87,7 @@ def jacobians(posterior, changed, integrator, recording, at, features=None):
 
     def rows(u, extra, starts):
         field = _sum(posterior.field(posterior.unravel(u), features), changed.field(changed.unravel(extra)))
-        return roll(integrator, field, recording, Shooting(u, starts, at.restart))
+        return roll(integrator, field, recording, ShootingState(u, starts, at.restart))
 
     arguments = at.u, jnp.zeros_like(at.u), at.starts
     return rows(*arguments), *jax.jacfwd(rows, argnums=(0, 1, 2))(*arguments)
@@ -110,7 +112,7 @@ def dense(posterior, integrator, recording, at, noise=NOISE, changed=None):
         design=np.concatenate([by_extra, by_starts], axis=-1)[seen],
         noise=np.broadcast_to(noise, seen.shape)[seen],
         prior_mean=np.concatenate([np.zeros(at.u.size), np.asarray(recording.centre)[free.nonzero()[0]].reshape(-1)]),
-        prior_std=np.concatenate([np.ones(at.u.size), tiled(recording.reach)]),
+        prior_std=np.concatenate([np.ones(at.u.size), tiled(recording.start_std)]),
         here=np.concatenate([at.u, starts]),
         unit=np.concatenate([np.ones(at.u.size), tiled(noise)]),
     )

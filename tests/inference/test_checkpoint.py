@@ -63,5 +63,5 @@ def test_a_checkpoint_of_other_data_or_settings_or_a_damaged_one_is_refused(reco
 @pytest.mark.parametrize("given", [[0.1, 0.2], np.array([0.1, 0.2])])
 @pytest.mark.parametrize("settings", [sgpd.Laplace, sgpd.Variational])
 def test_known_noise_may_be_a_list_or_an_array(settings, given):
-    assert settings(noise=given) == settings(noise=(0.1, 0.2))
-    assert hash(settings(noise=given)) == hash(settings(noise=(0.1, 0.2)))
+    assert settings(noise_std=given) == settings(noise_std=(0.1, 0.2))
+    assert hash(settings(noise_std=given)) == hash(settings(noise_std=(0.1, 0.2)))

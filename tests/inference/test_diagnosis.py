@@ -98,7 +98,7 @@ def test_friction_in_a_recording_that_is_fitted_as_hamiltonian_is_told():
 
 
 def test_draws_that_failed_or_leave_something_out_ask_for_attention_and_others_do_not():
-    facts = {"drawn": 512, "worth": 1.0, "stored_draws": 128, "features_dropped": False}
+    facts = {"drawn": 512, "importance_sample_size": 1.0, "stored_draws": 128, "features_dropped": False}
     for kind in ("gaussian", "weighed", "randomised"):
         assert _bands(facts | {"draws": kind}) is None
         assert "512 draws" in _draws(facts | {"draws": kind})

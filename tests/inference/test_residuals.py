@@ -1,4 +1,4 @@
-"""Residuals that are alike say the same thing again: rows are counted for what they are worth."""
+"""Residuals that are alike say the same thing again: rows are counted as one for their autocorrelation time."""
 
 import warnings
 
@@ -9,7 +9,7 @@ import sgpd
 from sgpd.data import windows
 from sgpd.inference.laplace import engine as laplace
 from sgpd.inference.laplace.linear_model import Recording
-from sgpd.inference.residuals import independent_looks, neighbours, rows_a_look
+from sgpd.inference.residuals import autocorrelation_times, effective_sample_size, neighbours
 
 SYSTEM = sgpd.systems.get("pendulum")
 
@@ -32,7 +32,7 @@ def residuals(*runs: np.ndarray) -> tuple[Recording, np.ndarray]:
 
 def test_white_errors_are_as_many_looks_as_rows():
     z = np.random.default_rng(0).normal(size=(4000, 1))
-    assert 0.9 * 4000 < independent_looks(z) <= 4000
+    assert 0.9 * 4000 < effective_sample_size(z) <= 4000
 
 
 @pytest.mark.parametrize("phi", [0.5, 0.9, -0.8])
@@ -40,16 +40,18 @@ def test_autoregressive_errors_are_as_many_looks_as_their_squared_correlations_l
     """Σ over all lags of φ^2|k| is (1 + φ²)/(1 - φ²)."""
     n = 40000
     z = autoregressive(np.random.default_rng(1), phi, n)
-    assert independent_looks(z[:, None]) == pytest.approx(n * (1 - phi**2) / (1 + phi**2), rel=0.1)
+    assert effective_sample_size(z[:, None]) == pytest.approx(n * (1 - phi**2) / (1 + phi**2), rel=0.1)
 
 
 def test_an_error_that_swings_for_ever_is_hardly_more_than_one_look():
     t = np.arange(400)
     few = np.sin(t / 7)
-    assert independent_looks(few[:, None]) < 4
+    assert effective_sample_size(few[:, None]) < 4
     many = np.random.default_rng(2).normal(size=400)
-    assert independent_looks(np.stack([few, many], axis=1)) == independent_looks(few[:, None])
-    assert independent_looks(np.stack([many, np.where(t % 2 == 0, many, np.nan)], axis=1)) <= 200  # missing: no looks
+    assert effective_sample_size(np.stack([few, many], axis=1)) == effective_sample_size(few[:, None])
+    assert (
+        effective_sample_size(np.stack([many, np.where(t % 2 == 0, many, np.nan)], axis=1)) <= 200
+    )  # missing: no values
 
 
 @pytest.mark.parametrize("phi", [0.5, 0.9])
@@ -61,7 +63,7 @@ def test_rows_a_look_are_the_sum_of_all_correlations(phi):
     """
     rng, lengths = np.random.default_rng(3), (20000, 15000)
     runs = [np.stack([autoregressive(rng, phi, n), rng.normal(size=n)], axis=1) for n in lengths]
-    correlated, white = rows_a_look(*residuals(*runs))
+    correlated, white = autocorrelation_times(*residuals(*runs))
     exact = (1 + phi) / (1 - phi)
     lags = 5 * exact
     error = exact * np.sqrt(2 * (2 * lags + 1) / sum(lengths))
@@ -71,14 +73,14 @@ def test_rows_a_look_are_the_sum_of_all_correlations(phi):
 
 
 def test_neighbours_that_are_unlike_are_not_discounted():
-    assert rows_a_look(*residuals(autoregressive(np.random.default_rng(6), -0.8, 2000)[:, None]))[0] == 1.0
+    assert autocorrelation_times(*residuals(autoregressive(np.random.default_rng(6), -0.8, 2000)[:, None]))[0] == 1.0
 
 
 def test_a_swing_at_the_frequency_of_the_motion_is_hardly_more_than_one_look():
     """At frequency 0 there is nothing of it: what counts is |ρ|."""
     t = np.arange(400)
     swing = np.stack([np.sin(t / 7), np.random.default_rng(4).normal(size=400)], axis=1)
-    assert rows_a_look(*residuals(swing))[0] > 100
+    assert autocorrelation_times(*residuals(swing))[0] > 100
 
 
 @pytest.mark.parametrize("rows", [5, 20])
@@ -87,7 +89,7 @@ def test_many_short_pieces_tell_together_what_none_tells_alone(rows):
     rng, phi = np.random.default_rng(7), 0.9
     pieces = [autoregressive(rng, phi, rows)[:, None] for _ in range(20000 // rows)]
     distance = np.abs(np.subtract.outer(np.arange(rows), np.arange(rows)))
-    assert rows_a_look(*residuals(*pieces))[0] == pytest.approx((phi**distance).sum() / rows, rel=0.05)
+    assert autocorrelation_times(*residuals(*pieces))[0] == pytest.approx((phi**distance).sum() / rows, rel=0.05)
 
 
 def test_values_with_missing_ones_between_them_are_neighbours():
@@ -95,25 +97,25 @@ def test_values_with_missing_ones_between_them_are_neighbours():
     every_second = np.where(np.arange(4000) % 2 == 0, np.repeat(autoregressive(rng, 0.9, 2000), 2), np.nan)
     both = residuals(np.stack([every_second, rng.normal(size=4000)], axis=1))
     np.testing.assert_array_equal(neighbours(*both).alike, [True, False])
-    assert rows_a_look(*both)[0] > 10
+    assert autocorrelation_times(*both)[0] > 10
 
 
 def test_missing_values_are_no_rows():
     rng = np.random.default_rng(5)
     z = autoregressive(rng, 0.7, 20000)[:, None]
     half = np.where(np.arange(20000)[:, None] < 10000, z, np.nan)
-    whole, part = (rows_a_look(*residuals(np.hstack([x, z])))[0] for x in (z, half))
+    whole, part = (autocorrelation_times(*residuals(np.hstack([x, z])))[0] for x in (z, half))
     assert part == pytest.approx(whole, rel=0.15)
     few = np.where(np.arange(20000)[:, None] < 8, z, np.nan)
     assert np.isnan(neighbours(*residuals(np.hstack([few, z]))).limit[0])
-    assert rows_a_look(*residuals(np.hstack([few, z])))[0] == 1.0
+    assert autocorrelation_times(*residuals(np.hstack([few, z])))[0] == 1.0
 
 
 @pytest.mark.parametrize("counted", [True, False])
 def test_noise_that_is_not_white_widens_the_bands_to_what_the_errors_are(counted, monkeypatch):
     """Four recordings of a pendulum. If every row counts, the smoothed states are three times as wrong as they say."""
     if not counted:
-        monkeypatch.setattr(laplace, "rows_a_look", lambda recording, rows: np.ones(rows.shape[-1]))
+        monkeypatch.setattr(laplace, "autocorrelation_times", lambda recording, rows: np.ones(rows.shape[-1]))
     times = 0.1 * np.arange(100)
     truth, errors, variances = SYSTEM.simulate(SYSTEM.x0, times), [], []
     for seed in range(4):

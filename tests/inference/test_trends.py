@@ -88,7 +88,7 @@ class TwoEnergies(sgpd.structures.Structure):
     def groups(self, dimension):
         maps = np.stack([np.eye(dimension), [[1.0, 1.0], [1.0, -1.0]]])
         both = self.spec("A", 2, np.eye(dimension), differentiated=True)
-        return replace(both, sees=maps), self.spec("B", 1, np.eye(dimension)[1:], differentiated=True)
+        return replace(both, depends_on=maps), self.spec("B", 1, np.eye(dimension)[1:], differentiated=True)
 
     def assemble(self, *latents):
         def field(x):

@@ -1,4 +1,4 @@
-"""Rows that the fit did not see judge its forecast: by independent looks, not by rows."""
+"""Rows that the fit did not see judge its forecast: by independent samples, not by rows."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def test_the_end_of_a_run_is_forecast_on_from_its_fitted_part(model, states):
     np.testing.assert_array_equal(held.forecasts[0].paths, forecast.paths)
     np.testing.assert_allclose(held.leads[0], TIMES[100:] - TIMES[99])
     assert held.checked_to == pytest.approx(5.0)
-    expected = np.mean([norm.cdf(states[100:], path[1:], model.noise) for path in forecast.paths], axis=0)
+    expected = np.mean([norm.cdf(states[100:], path[1:], model.noise_std) for path in forecast.paths], axis=0)
     np.testing.assert_allclose(held.pit[0], expected, rtol=1e-12)
     error = np.sqrt(((forecast.best[1:] - states[100:]) ** 2).mean(axis=0)) / states[:100].std(axis=0)
     np.testing.assert_allclose(held.error, error, rtol=1e-12)
@@ -71,18 +71,18 @@ def test_a_run_that_the_fit_does_not_know_starts_at_its_first_complete_row_as_un
     held = judge_held_out(model, later(states, "new", start=0), paths=100)
     first = held.forecasts[0]
     np.testing.assert_array_equal(first.best[0], states[1])
-    np.testing.assert_allclose(first.std[0], model.noise, rtol=4 / np.sqrt(2 * 100))
+    np.testing.assert_allclose(first.std[0], model.noise_std, rtol=4 / np.sqrt(2 * 100))
     assert np.isnan(held.pit[0][[0, 0, 1, 1, 40], [0, 1, 0, 1, 0]]).all()
     assert np.isnan(held.pit[0]).sum() == 5
     assert held.coverage(0.95) > 0.85
 
 
-def judged(share, n, looks):
+def judged(share, n, samples):
     """A result with a given share of values inside."""
     inside = np.full(round(share * n), 0.5)
     pit = np.concatenate([inside, np.full(n - len(inside), 0.999)])[:, None]
     data = sgpd.Trajectories.from_arrays(np.arange(n), np.arange(n)[:, None])
-    return HeldOut(data, (), (np.arange(n),), (pit,), float(looks), np.array([0.1])).checks[1]
+    return HeldOut(data, (), (np.arange(n),), (pit,), float(samples), np.array([0.1])).checks[1]
 
 
 def test_coverage_is_judged_by_a_binomial_of_looks():
@@ -113,5 +113,5 @@ def test_the_uncertainty_of_a_start_needs_the_start(model):
 
 
 def test_one_look_is_said_in_the_singular():
-    assert "about 1 independent look;" in judged(1.0, 100, 1.2).sentence
-    assert "about 3 independent looks;" in judged(1.0, 100, 3.0).sentence
+    assert "about 1 effective sample;" in judged(1.0, 100, 1.2).sentence
+    assert "about 3 effective samples;" in judged(1.0, 100, 3.0).sentence

@@ -30,7 +30,7 @@ def benchmark():
 def test_the_default_fit_is_accurate_and_its_bands_are_neither_far_too_narrow_nor_far_too_wide(benchmark, name):
     rows = [benchmark.measure(*benchmark.FITS[name], "known", seed) for seed in SEEDS]
     mean = lambda key: np.mean([row[key] for row in rows])
-    assert all(row["settled"] and row["failed"] == 0 for row in rows)
+    assert all(row["converged"] and row["failed"] == 0 for row in rows)
     assert mean("l2_best") < 2 * benchmark.TARGETS[name]
     assert mean("l2_5") < 2 * benchmark.TARGETS[name]
     assert mean("coverage") > 0.6
@@ -40,7 +40,7 @@ def test_the_default_fit_is_accurate_and_its_bands_are_neither_far_too_narrow_no
 def test_the_table_gives_means_with_standard_errors_over_seeds(benchmark):
     keys = ("l2_best", "l2_5", "coverage", "coverage_recorded", "coverage_later", "crps", "nld")
     numbers = ({key: value for key in keys} for value in (0.1, 0.3))
-    rest = {"fit": "pendulum", "x0": "known", "seconds": 2.0, "settled": True, "square_error": 1.0, "square_std": 4.0}
+    rest = {"fit": "pendulum", "x0": "known", "seconds": 2.0, "converged": True, "square_error": 1.0, "square_std": 4.0}
     line = benchmark.table([rest | each for each in numbers]).splitlines()[2]
     assert "| pendulum | known | 2 | 0.200 ± 0.100 | 0.200 ± 0.100 | 0.24 |" in line
     assert "| 0.50 |" in line  # root mean square error over root mean square spread

@@ -69,7 +69,7 @@ def test_the_draws_that_won_the_selection_come_back_with_the_error_they_won_with
     model = sgpd.fit(pendulum, "separable", "stormer-verlet", x0="observed", inference=settings)
     selection, rows = model.facts["selection"], pendulum.runs[0].states
     key = jax.random.wrap_key_data(jnp.asarray(selection["key"], jnp.uint32))
-    fields = selection_draws(model.posterior, key, settings.features, settings.spread)
+    fields = selection_draws(model.posterior, key, settings.features, settings.sampling)
     paths = [np.asarray(_rolled(taken(fields, index), model, rows)) for index in range(5)]
     error = ((np.mean(paths, axis=0) - rows)[1:] ** 2).sum()
     assert selection["epoch"] in (2, 3)

@@ -1,4 +1,4 @@
-"""Models of every structure, guessed and not fitted: there to be drawn. One default fit, with rows held out."""
+"""Models of every structure, guessed and not fitted: there to be drawn."""
 
 import dataclasses
 from pathlib import Path
@@ -6,15 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sgpd
 from sgpd.checks import Check, CheckReport
-from sgpd.data import Trajectories
 from sgpd.inference.posterior.joint import Stored
-from sgpd.judging import HeldOut, judge_held_out
 from sgpd.models import Model
 from sgpd.report import About, material, write_report
 from sgpd.structures import QuadraticInvariant, Separable
-from tests.guesses import alternating, guessed, holes, oscillators, recorded
+from tests.guesses import Case, alternating, guessed, holes, oscillators, recorded
 
 ABOUT = About("a <b>pendulum</b>", "sgpd fit 'a&b.csv'", (("a&b.csv", "0" * 64),), (("read", "a&b.csv: 70 rows"),))
 
@@ -23,13 +20,6 @@ LIMITS = {"determinant": 1e-10, "symplectic": 1e-10, "energy_wander": 0.05, "ene
 CHECKS = CheckReport(
     tuple(Check(name, name, limit / 10, limit, "PASS", f"Checked: {name}.") for name, limit in LIMITS.items())
 )
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Case:
-    model: Model
-    data: Trajectories
-    held_out: HeldOut | None = None
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -62,12 +52,8 @@ def case(request) -> Case:
 
 
 @pytest.fixture(scope="session")
-def pendulum() -> Case:
-    """The default fit of a short recording, with its last rows held out."""
-    whole = recorded("pendulum", 125)
-    data, held, _ = sgpd.data.hold_out(whole, 0.2)
-    model = sgpd.fit(data, "separable")
-    return Case(model, data, judge_held_out(model, held, paths=16))
+def pendulum(judged) -> Case:
+    return judged
 
 
 @pytest.fixture(scope="session")

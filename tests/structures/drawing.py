@@ -21,14 +21,14 @@ CASES: dict[str, tuple[Structure, int]] = {
     "separable": (Separable(), 4),
     "components": (Separable(form="components"), 4),
     "components one degree": (Separable(form="components"), 2),
-    "translations": (Separable(sees={"V": APART}), 8),
+    "translations": (Separable(depends_on={"V": APART}), 8),
     "hamiltonian": (Hamiltonian(), 4),
-    "hamiltonian of a mix": (Hamiltonian(sees={"H": np.array([[1.0, 0.0, 0.5, 0.0], [0.0, 2.0, 0.0, 1.0]])}), 4),
+    "hamiltonian of a mix": (Hamiltonian(depends_on={"H": np.array([[1.0, 0.0, 0.5, 0.0], [0.0, 2.0, 0.0, 1.0]])}), 4),
     "tangent": (QuadraticInvariant(), 3),
     "tangent to Q": (QuadraticInvariant(q=Q4), 4),
     "lie-poisson of Q": (QuadraticInvariant(form="lie-poisson", q=Q3), 3),
     "solved for Q": (QuadraticInvariant(form="solved", q=Q4), 4),
-    "solved, seeing others": (QuadraticInvariant(form="solved", sees={"f": OTHERS}), 3),
+    "solved, seeing others": (QuadraticInvariant(form="solved", depends_on={"f": OTHERS}), 3),
 }
 
 # Where a test asks for Jacobians.
@@ -66,7 +66,7 @@ def facts(case: str) -> Facts:
         return [tuple(rng.normal(size=(g.count, size)) for size in sizes) for g in groups]
 
     def functions(g):
-        k = g.sees.shape[1]
+        k = g.depends_on.shape[1]
         scales = rng.uniform(0.7, 2.0, (g.count, k)), rng.uniform(0.5, 2.0, g.count)
         return *scales, rng.normal(size=(g.count, inducing, k)), rng.normal(size=(g.count, features, k))
 

@@ -174,8 +174,8 @@ def test_a_potential_of_the_distance_alone_gives_no_total_force_exactly():
 def test_a_potential_of_the_distance_alone_does_not_see_translations():
     structure, dimension = CASES["translations"]
     known = facts("translations")
-    sees_of_positions = structure.groups(dimension)[0].sees[0]
-    np.testing.assert_array_equal(sees_of_positions, np.hstack([np.zeros((2, 4)), APART]))
+    of_positions = structure.groups(dimension)[0].depends_on[0]
+    np.testing.assert_array_equal(of_positions, np.hstack([np.zeros((2, 4)), APART]))
     # the Jacobian along (0, t, t) vanishes, and along (0, t, -t) it does not
     for t in np.eye(2):
         np.testing.assert_array_equal(known.jacobians @ np.concatenate([np.zeros(4), t, t]), 0)
@@ -198,10 +198,10 @@ def test_inputs_are_what_each_latent_sees_of_each_state():
 
 
 def test_separable_maps_are_of_momenta_and_of_positions_alone():
-    structure = Separable(sees={"V": [[1.0, 1.0]], "T": [[1.0, 2.0]]})
+    structure = Separable(depends_on={"V": [[1.0, 1.0]], "T": [[1.0, 2.0]]})
     potential, kinetic = structure.groups(4)
-    np.testing.assert_array_equal(potential.sees, [[[0, 0, 1, 1]]])
-    np.testing.assert_array_equal(kinetic.sees, [[[1, 2, 0, 0]]])
+    np.testing.assert_array_equal(potential.depends_on, [[[0, 0, 1, 1]]])
+    np.testing.assert_array_equal(kinetic.depends_on, [[[1, 2, 0, 0]]])
 
 
 # -- quadratic invariants
@@ -256,7 +256,7 @@ def test_groups_say_how_many_latents_on_how_many_coordinates(case):
     structure, dimension = CASES[case]
     known = facts(case)
     for group, paths in zip(structure.groups(dimension), known.paths, strict=True):
-        count, k, d = group.sees.shape
+        count, k, d = group.depends_on.shape
         assert (count, d) == (group.count, dimension)
         assert paths.inducing.shape == (count, 6, k)
         assert group.differentiated == (case in HAMILTONIAN or case.startswith("lie-poisson"))

@@ -54,7 +54,7 @@ def test_an_unknown_form_is_refused_with_a_guess(name, form, guess):
 )
 def test_a_map_for_a_latent_that_is_not_there_is_refused_with_those_that_are(name, options, known):
     with pytest.raises(ValueError, match=rf"no latent called 'U'\..*Known: {known}\."):
-        structures.get(name, sees={"U": [[1.0, 0.0]]}, **options)
+        structures.get(name, depends_on={"U": [[1.0, 0.0]]}, **options)
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_a_map_for_a_latent_that_is_not_there_is_refused_with_those_that_are(nam
 )
 def test_a_map_of_the_wrong_width_is_refused_with_the_right_one(wrong):
     with pytest.raises(ValueError, match=r"map for latent 'f' must have 3 columns.*or be a stack of 3 such maps"):
-        Free(sees={"f": wrong}).groups(3)
+        Free(depends_on={"f": wrong}).groups(3)
 
 
 def test_a_map_of_positions_has_a_column_for_each_position():
     with pytest.raises(ValueError, match=r"map for latent 'V' must have 2 columns"):
-        Separable(sees={"V": [[1.0, 0.0, 0.0, 0.0]]}).groups(4)
+        Separable(depends_on={"V": [[1.0, 0.0, 0.0, 0.0]]}).groups(4)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ class Measurements(NamedTuple):
     determinant: Scalar  # largest |det ψ' - 1|
     symplectic: Scalar  # largest entry of |ψ'ᵀ J ψ' - J|
     invariant: Scalar  # largest change of xᵀQx, relative to |x|²
-    energy_wander: Scalar | None  # largest |H - H₀|, relative to the energy that the motion turns over
+    energy_wander: Scalar | None  # largest |H - H₀|, relative to the energy exchanged
     energy_trend: Scalar | None  # change of the mean H from the first half to the second, relative to the same
     residual: Scalar  # worst stage residual
     converged: Bool[Array, ""]
@@ -52,8 +52,8 @@ def invariant_drift(q: Float[Array, "d d"], states: Float[Array, "n d"]) -> Scal
 def energy_deviation(energy, states: Float[Array, "n d"]) -> tuple[Scalar, Scalar]:
     """(wander, trend) of the energy along a path.
 
-    A symplectic method does not keep H; it lets it wander in a bounded way. The wander is relative to the energy that
-    the motion turns over, the rms of ∇H·(x - x̄), so that the arbitrary level of H does not matter. The trend is the
+    A symplectic method does not keep H; it lets it wander in a bounded way. The wander is relative to the energy
+    exchanged, the rms of ∇H·(x - x̄), so that the arbitrary level of H does not matter. The trend is the
     change of the mean from the first half of the path to the second: what comes back averages out, a drift does not.
     """
     values, gradients = jax.vmap(jax.value_and_grad(energy))(states)

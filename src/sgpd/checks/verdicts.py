@@ -113,7 +113,9 @@ def _solver_check(found: Measurements, usable: np.ndarray, implicit: bool) -> Ch
         sentence = f"Every step of all {total} paths stayed finite{' and converged' if implicit else ''}{solved}."
         return Check("steps", "paths that failed", 0.0, 0.0, "PASS", sentence)
     verdict: Verdict = "FAIL" if failed > total / 2 else "ATTENTION"
-    sentence = f"{failed} of {total} paths left the numbers or did not converge; they are left out of the other checks."
+    sentence = (
+        f"{failed} of {total} paths became infinite or NaN, or did not converge; they are left out of the other checks."
+    )
     remedy = "Shorten the step or the horizon, or start inside the recorded region."
     return Check("steps", "paths that failed", float(failed), 0.0, verdict, sentence, remedy)
 

@@ -10,7 +10,7 @@ import typer
 from sgpd.cli.commands.fit import fit
 from sgpd.cli.completing import complete_fitted_run, complete_systems
 from sgpd.cli.ending import exit_code_of
-from sgpd.cli.options import AsJson, Quiet, Run
+from sgpd.cli.options import AsJson, Quiet, RunPath
 
 app = typer.Typer(
     name="sgpd",
@@ -76,7 +76,7 @@ app.command()(fit)
 
 @app.command()
 def predict(
-    run: Run,
+    folder: RunPath,
     duration: Annotated[float, typer.Option(help="How long to forecast.")],
     out: Annotated[Path, typer.Option(help="The file: .csv, .tsv, .parquet or .npz.")],
     x0: Annotated[str | None, typer.Option(metavar="P=..,Q=..", help="Start; default: the last fitted state.")] = None,
@@ -97,7 +97,7 @@ def predict(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ):
-    """Forecast from a fitted run, with bands.
+    """Forecast from a run folder, with bands.
 
     sgpd predict air --duration 60 --out forecast.csv
 
@@ -107,17 +107,17 @@ def predict(
     from sgpd.cli.talk import Talk
 
     ask = Ask(duration, x0, from_run, step, adaptive, paths, level, seed)
-    run_predict(run, ask, out, paths_out, Talk(quiet, as_json))
+    run_predict(folder, ask, out, paths_out, Talk(quiet, as_json))
 
 
 @app.command()
 def check(
-    run: Run,
+    folder: RunPath,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 for ATTENTION too.")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ):
-    """Measure every claim of a fitted run; exit code 1 where one does not hold.
+    """Measure every claim of a fit; exit code 1 where one does not hold.
 
     sgpd check air
 
@@ -126,11 +126,11 @@ def check(
     from sgpd.cli.commands.checking import run_check
     from sgpd.cli.talk import Talk
 
-    raise typer.Exit(run_check(run, strict, Talk(quiet, as_json)))
+    raise typer.Exit(run_check(folder, strict, Talk(quiet, as_json)))
 
 
 @app.command()
-def report(run: Run, as_json: AsJson = False, quiet: Quiet = False):
+def report(folder: RunPath, as_json: AsJson = False, quiet: Quiet = False):
     """Write RUN/report.html: one page that opens anywhere, offline.
 
     sgpd report air
@@ -140,7 +140,7 @@ def report(run: Run, as_json: AsJson = False, quiet: Quiet = False):
     from sgpd.cli.commands.reporting import run_report
     from sgpd.cli.talk import Talk
 
-    run_report(run, Talk(quiet, as_json))
+    run_report(folder, Talk(quiet, as_json))
 
 
 @app.command()

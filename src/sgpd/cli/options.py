@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-FILE, MODEL, RUN = "Your file", "The model", "The run"
+FILE, MODEL, RUN = "Your file", "The model", "The run folder"
 
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `sgpd fit --out` wrote.")]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `sgpd fit --out` wrote.")]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Results as JSON on standard output; errors too.", rich_help_panel=RUN)
 ]

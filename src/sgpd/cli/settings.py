@@ -20,6 +20,7 @@ DEFAULTS: dict[str, Any] = {
     "decimal": ".",
     "structure": None,
     "options": {},
+    "depends_on": {},
     "integrator": "auto",
     "inference": "laplace",
     "inducing": None,
@@ -28,8 +29,8 @@ DEFAULTS: dict[str, Any] = {
     "seed": 0,
 }
 _LISTS = ("columns", "momentum", "position", "state")
-_FLAGS = {"units": "--unit", "options": "--option", "x0": "--x0-known"}
-_MATRICES = ("sees", "q")  # options of structures that are not words
+_FLAGS = {"units": "--unit", "options": "--option", "depends_on": "--depends-on", "x0": "--x0-known"}
+_MATRICES = ("depends_on", "sees", "q")  # options of structures that are not words
 MOST_HELD_OUT = 0.9
 
 
@@ -44,6 +45,8 @@ def given_settings(**texts) -> dict[str, Any]:
     if "options" in given:
         pairs = (_pair(text, "--option", "form=lie-poisson") for text in given["options"])
         given["options"] = {name: _value(text) for name, text in pairs}
+    if "depends_on" in given:
+        given["depends_on"] = dict(_pair(text, "--depends-on", "V='q1 - q2'") for text in given["depends_on"])
     if "holdout" in given:
         given["holdout"] = _share(given["holdout"])
     if given.get("decimal", ".") not in (".", ","):
@@ -61,7 +64,7 @@ def flag(name: str) -> str:
 
 
 def require_same(given: dict[str, Any], kept: dict[str, Any], folder: object):
-    """Refuse to go on with a run under other settings than its own."""
+    """Refuse to go on with a fit under other settings than its own."""
     for name, value in given.items():
         if kept.get(name) != value:
             raise BadInput(
@@ -75,6 +78,7 @@ def make_structure(settings: dict[str, Any]) -> "Structure":
     from sgpd import structures
 
     name, options = settings["structure"], settings["options"]
+    depends_on = settings.get("depends_on") or {}  # run folders of earlier versions have none
     if name is None:
         known = ", ".join(structures.names())
         raise BadInput(
@@ -88,11 +92,11 @@ def make_structure(settings: dict[str, Any]) -> "Structure":
             hint = f"it has {', '.join(known)}"
             raise BadInput(f"--option {option}: the structure {name!r} has no such option", hint)
         if (option in _MATRICES) == isinstance(value, str):
-            shape = {"q": "[[1, 0], [0, 2]]", "sees": '{"V": [[1, -1]]}'}.get(option, "a word")
+            shape = {"q": "[[1, 0], [0, 2]]", "depends_on": '{"V": [[1, -1]]}'}.get(option, "a word")
             raise BadInput(f"--option {option}={value}: this cannot be taken", f"give {shape}")
         if option == "form" and value not in forms:
             raise unknown_name(f"form of {name!r}", value, forms)
-    return structures.get(name, **options)
+    return structures.get(name, **(options | {"depends_on": depends_on} if depends_on else options))
 
 
 def names_in(text: str, where: str) -> list[str]:

@@ -17,8 +17,8 @@ def excerpts(data: Trajectories, most: int, length: int) -> Trajectories:
         return data
     stretches = [(k, first) for k, run in enumerate(data.runs) for first in _firsts(len(run), length)]
     last = np.cumsum([len(_firsts(len(run), length)) for run in data.runs]) - 1
-    spread = np.linspace(0, len(stretches) - 1, max(most // length, 1)).round().astype(int)
-    kept = [stretches[index] for index in np.unique([*last, *spread])]
+    even = np.linspace(0, len(stretches) - 1, max(most // length, 1)).round().astype(int)
+    kept = [stretches[index] for index in np.unique([*last, *even])]
     runs = []
     for k, run in enumerate(data.runs):
         rows = np.concatenate([np.arange(first, min(first + length, len(run))) for of, first in kept if of == k])

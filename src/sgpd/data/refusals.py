@@ -11,7 +11,7 @@ from sgpd.errors import BadInput
 
 Row = int | np.integer
 RESERVED = ("run", "time", "path", "lead", "energy")  # columns of a forecast that are not the state's
-LARGEST = 1e150  # a spread beyond this overflows when it is squared
+LARGEST = 1e150  # a standard deviation beyond this overflows when it is squared
 
 
 @dataclass(frozen=True)

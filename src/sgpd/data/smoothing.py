@@ -67,13 +67,13 @@ def smooth(data: Trajectories) -> Smoothed:
 
 def noise_std(data: Trajectories) -> np.ndarray:
     """The noise of each channel: the third difference of white noise has variance 20 σ², that of motion is small."""
-    floor = 1e-6 * np.where(data.spread > 0, data.spread, 1.0)
+    floor = 1e-6 * np.where(data.std > 0, data.std, 1.0)
     thirds = [_third_differences(run, GAP * data.step) for run in data.runs if len(run) > 3]
     differences = np.concatenate(thirds) if thirds else np.empty((0, data.dimension))
     enough = (~np.isnan(differences)).sum(axis=0) > 0
     with np.errstate(invalid="ignore", divide="ignore"):
         rms = np.sqrt(np.nansum(differences**2, axis=0) / (~np.isnan(differences)).sum(axis=0) / 20)
-    return np.maximum(np.where(enough, rms, 0.01 * data.spread), floor)
+    return np.maximum(np.where(enough, rms, 0.01 * data.std), floor)
 
 
 def _third_differences(run: Run, gap: float) -> np.ndarray:

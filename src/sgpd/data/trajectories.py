@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from sgpd.data.describing import amount, card, count
 from sgpd.data.refusals import Where, as_floats, require_observed, require_run, require_shapes, require_unique
 from sgpd.errors import BadInput, unknown_name
+from sgpd.renamed import renamed_attribute
 
 if TYPE_CHECKING:
     import pandas
@@ -181,9 +182,11 @@ class Trajectories:
         return np.nanmean(np.concatenate([run.states for run in self.runs]), axis=0)
 
     @property
-    def spread(self) -> Float[np.ndarray, " d"]:
+    def std(self) -> Float[np.ndarray, " d"]:
         """The standard deviation of each channel over what was observed."""
         return np.nanstd(np.concatenate([run.states for run in self.runs]), axis=0)
+
+    spread = renamed_attribute("Trajectories", "spread", "std")
 
     def to_dataframe(self) -> "pandas.DataFrame":
         """One row for each row of the recording: run, time, then the channels; it can be saved and read back."""

@@ -1,7 +1,7 @@
 """Gaussian processes as functions: kernels, inducing values, drawn paths. No trajectory is ever seen here."""
 
+from sgpd.gp.features import feature_normals as feature_normals
 from sgpd.gp.features import host_normals as host_normals
-from sgpd.gp.features import spread_normals as spread_normals
 from sgpd.gp.inducing import JITTER as JITTER
 from sgpd.gp.inducing import FramedGaussian as FramedGaussian
 from sgpd.gp.inducing import ValueGaussian as ValueGaussian
@@ -17,4 +17,7 @@ from sgpd.gp.paths import bump_path as bump_path
 from sgpd.gp.paths import draw_path as draw_path
 from sgpd.gp.paths import mean_path as mean_path
 from sgpd.gp.trends import Trend as Trend
+from sgpd.renamed import renamed
 from sgpd.xla.sincos import sincos as sincos
+
+__getattr__ = renamed(__name__, spread_normals="sgpd.gp.feature_normals")

@@ -18,24 +18,24 @@ from jaxtyping import Array, Float
 from sgpd.arrays import Key
 from sgpd.errors import unknown_name
 
-Spread = Literal["quasi", "orthogonal", "independent"]
+Sampling = Literal["quasi", "orthogonal", "independent"]
 
 
-def spread_normals(key: Key, count: int, dimension: int, spread: Spread = "quasi") -> Float[Array, "s k"]:
-    """`count` standard normal vectors, spread as asked."""
-    match spread:
+def feature_normals(key: Key, count: int, dimension: int, sampling: Sampling = "quasi") -> Float[Array, "s k"]:
+    """`count` standard normal vectors, sampled as asked."""
+    match sampling:
         case "quasi":
             return _quasi(key, count, dimension)
         case "orthogonal":
             return _orthogonal(key, count, dimension)
         case "independent":
             return jr.normal(key, (count, dimension))
-    raise unknown_name("spread of features", spread, get_args(Spread))
+    raise unknown_name("sampling of features", sampling, get_args(Sampling))
 
 
-def host_normals(rng: np.random.Generator, count: int, dimension: int, spread: Spread = "quasi") -> np.ndarray:
+def host_normals(rng: np.random.Generator, count: int, dimension: int, sampling: Sampling = "quasi") -> np.ndarray:
     """The same by NumPy, for a draw or two outside of compiled code, where compiling would take longer than drawing."""
-    match spread:
+    match sampling:
         case "quasi":
             from scipy.special import ndtri
 
@@ -43,7 +43,7 @@ def host_normals(rng: np.random.Generator, count: int, dimension: int, spread: S
             return ndtri(((_sobol(count, dimension) ^ shift) + 0.5) / 2.0**32)
         case "independent":
             return rng.normal(size=(count, dimension))
-    return np.asarray(spread_normals(jr.key(rng.integers(2**32)), count, dimension, spread))
+    return np.asarray(feature_normals(jr.key(rng.integers(2**32)), count, dimension, sampling))
 
 
 def _quasi(key: Key, count: int, dimension: int) -> Float[Array, "s k"]:

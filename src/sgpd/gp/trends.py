@@ -50,7 +50,7 @@ class Trend(eqx.Module):
         k = self.centre.shape[-1]
         return k + k * (k + 1) // 2
 
-    def spreads(self, kernel: Kernel) -> Float[Array, " b"]:
+    def stds(self, kernel: Kernel) -> Float[Array, " b"]:
         """The standard deviations of the coefficients."""
         (slopes, bends), unit = jnp.exp(self.log_variances / 2), jnp.exp(-kernel.log_lengthscale)
         i, j = np.tril_indices(len(unit))
@@ -65,6 +65,6 @@ class Trend(eqx.Module):
 
     def parabola(self, kernel: Kernel, whitened: Float[Array, " b"]) -> Parabola:
         """The one whose coefficients are so many standard deviations from 0."""
-        k, coefficients = len(self.centre), self.spreads(kernel) * whitened
+        k, coefficients = len(self.centre), self.stds(kernel) * whitened
         lower = jnp.zeros((k, k)).at[np.tril_indices(k)].set(coefficients[k:])
         return Parabola(self.centre, coefficients[:k], lower + lower.T)

@@ -19,7 +19,7 @@ from sgpd.inference.residuals import FEW, neighbours
 
 ROUGH = 1.5  # noise found, against what the recording's own roughness shows
 TREND = 5.0  # standard errors of a slope of the energy
-SPARSE = 1e-3  # share of the prior's variance that the inducing points leave open where the recording goes
+SPARSE = 1e-3  # unexplained prior variance (Nyström residual) where the recording goes, as a share
 BLOCKS = 12
 MORE = "`--inducing N`, in Python `inference=Laplace(inducing=N)`"
 MISSING = (  # what to do where even a free field does not fit
@@ -55,8 +55,8 @@ def diagnose(
     ]
     free = posterior.structure.name == "free"
     checks = (
-        _settled(facts),
-        _white(data.names, recording, rows, np.asarray(facts["rows_a_look"]), free),
+        _converged(facts),
+        _white(data.names, recording, rows, np.asarray(facts["autocorrelation_times"]), free),
         _noise(data, noise, free),
         _recorded_energy(data, posterior),
         _inducing(posterior, rows),
@@ -97,7 +97,8 @@ def _cut(data: Trajectories, rows: int) -> list[str]:
 
 
 def _draws(facts: dict) -> str:
-    drawn = f"{facts['drawn']} draws of the Gaussian posterior are worth {facts['worth']:.0f} of the posterior itself"
+    size = f"an importance effective sample size of {facts['importance_sample_size']:.0f}"
+    drawn = f"{facts['drawn']} draws of the Gaussian posterior have {size}"
     match facts["draws"]:
         case "gaussian":
             said = f"{drawn}: the Gaussian is taken for it."
@@ -125,15 +126,15 @@ def _bands(facts: dict) -> Check | None:
     return None
 
 
-def _settled(facts: dict) -> Check:
-    title = "kernels and noise settled"
-    if facts["settled"]:
-        return Check("settled", title, None, None, "PASS", "Kernels and noise settled.")
-    sentence = "Kernels and noise were still changing when the fit stopped."
+def _converged(facts: dict) -> Check:
+    title = "kernels and noise converged"
+    if facts["converged"]:
+        return Check("settled", title, None, None, "PASS", "Kernels and noise converged.")
+    sentence = "Kernels and noise had not converged when the fit stopped."
     return Check("settled", title, None, None, "ATTENTION", sentence, "Compare with another seed or kernel.")
 
 
-def _white(names: tuple[str, ...], recording: Recording, rows: np.ndarray, worth: np.ndarray, free: bool) -> Check:
+def _white(names: tuple[str, ...], recording: Recording, rows: np.ndarray, times: np.ndarray, free: bool) -> Check:
     """Neighbouring residuals that resemble one another: the rollout misses something that the recording does."""
     title, found = "correlation of neighbouring residuals", neighbours(recording, rows)
     if np.isnan(found.limit).all():
@@ -148,9 +149,9 @@ def _white(names: tuple[str, ...], recording: Recording, rows: np.ndarray, worth
         )
         return Check("residuals", title, value, limit, "PASS", sentence)
     sentence = f"Residuals are not white: neighbours correlate, {', '.join(coloured)} (limit {limit:.2f})."
-    discounted = [f"{float(f'{worth[k]:.2g}'):g} rows of {names[k]}" for k in np.flatnonzero(worth > 1)]
+    discounted = [f"{float(f'{times[k]:.2g}'):g} rows of {names[k]}" for k in np.flatnonzero(times > 1)]
     if discounted:
-        sentence += f" For the bands {' and '.join(discounted)} count as one."
+        sentence += f" Their autocorrelation time: for the bands {' and '.join(discounted)} count as one."
     remedy = MISSING if free else "The structure or the step may not fit this recording; try another structure."
     return Check("residuals", title, value, limit, "ATTENTION", sentence, remedy)
 
@@ -215,20 +216,20 @@ def _inducing(posterior: FieldPosterior, rows: np.ndarray) -> Check:
     specs = posterior.structure.groups(posterior.dimension)
     states = on_device(rows.reshape(-1, rows.shape[-1]))
     pairs = zip(posterior.groups, specs, strict=True)
-    shares = [float(jnp.max(_left_open(group, group.along_axes(spec.inputs(states))))) for group, spec in pairs]
-    title, worst = "prior variance that inducing points leave open", max(shares)
+    shares = [float(jnp.max(_unexplained(group, group.along_axes(spec.inputs(states))))) for group, spec in pairs]
+    title, worst = "unexplained prior variance", max(shares)
     poor = [f"{s.name} {share:.1%}" for s, share in zip(specs, shares, strict=True) if share > SPARSE]
     if not poor:
-        sentence = f"Inducing points suffice: they leave {worst:.1e} of the prior variance open (limit {SPARSE:g})."
+        sentence = f"Inducing points suffice: {worst:.1e} of the prior variance stays unexplained (limit {SPARSE:g})."
         return Check("inducing", title, worst, SPARSE, "PASS", sentence)
-    sentence = f"Inducing points leave part of the prior variance open where the recording goes: {', '.join(poor)}."
+    sentence = f"Inducing points leave prior variance unexplained where the recording goes: {', '.join(poor)}."
     remedy = f"More of them may help ({MORE})."
     return Check("inducing", title, worst, SPARSE, "ATTENTION", sentence, remedy)
 
 
 @jax.jit
-def _left_open(group, inputs: Float[Array, "count n k"]) -> Float[Array, "count n"]:
-    """(σ² - k(x, ξ) k(ξ, ξ)⁻¹ k(ξ, x)) / (σ² + the usual variance of the trend), which leaves nothing open."""
+def _unexplained(group, inputs: Float[Array, "count n k"]) -> Float[Array, "count n"]:
+    """Nyström residual: (σ² - k(x, ξ) k(ξ, ξ)⁻¹ k(ξ, x)) / (σ² + the usual variance of the trend, all explained)."""
 
     def one(kernel, inducing, trend, x):
         nugget = group.jitter * kernel.variance * jnp.eye(inducing.shape[0])

@@ -146,13 +146,13 @@ def principal_axes(inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """
     if _constant(inputs).any():
         return None
-    spread = inputs.std(axis=1)
-    scaled = (inputs - inputs.mean(axis=1, keepdims=True)) / spread[:, None, :]
+    std = inputs.std(axis=1)
+    scaled = (inputs - inputs.mean(axis=1, keepdims=True)) / std[:, None, :]
     squares, directions = np.linalg.eigh(np.einsum("cni,cnj->cij", scaled, scaled) / inputs.shape[1])
     across = leads_out(np.sqrt(np.maximum(squares, 0.0)))
     if not across.any() or (across != across[0]).any():
         return None
-    return np.swapaxes(directions, 1, 2) / spread[:, None, :], across
+    return np.swapaxes(directions, 1, 2) / std[:, None, :], across
 
 
 def leads_out(motion: np.ndarray) -> np.ndarray:
@@ -163,8 +163,8 @@ def leads_out(motion: np.ndarray) -> np.ndarray:
 def inducing_points(inputs: np.ndarray, points: int | None = None) -> np.ndarray:
     """Inducing points (m, k) for inputs (n, k): a grid in one and two dimensions, else spread among the data."""
     low, high = inputs.min(axis=0), inputs.max(axis=0)
-    reach = np.where(high > low, high - low, 1.0) * MARGIN
-    low, high, k = low - reach, high + reach, inputs.shape[1]
+    margin = np.where(high > low, high - low, 1.0) * MARGIN
+    low, high, k = low - margin, high + margin, inputs.shape[1]
     count = points if points is not None else POINTS.get(k) or min(PER_DIMENSION * k, 64)
     if k <= 2:
         side = round(count ** (1 / k))

@@ -1,7 +1,7 @@
-"""What a fit leaves over of its recording: whether neighbouring residuals are alike, and what a row is then worth.
+"""What a fit leaves over of its recording: whether neighbouring residuals correlate, and over how many rows.
 
-Rows whose residuals go together say the same thing again. A likelihood that takes each for a look of its own makes
-bands that are too narrow, so τ of them are counted as one.
+Rows whose residuals go together say the same thing again. A likelihood that takes them for independent makes bands
+that are too narrow, so τ of them are counted as one: their autocorrelation time.
 """
 
 from collections.abc import Callable
@@ -45,14 +45,14 @@ def _neighbours(pieces: Pieces) -> tuple[float, float]:
     return float(product / np.mean(every**2)), float(SIGNIFICANT / np.sqrt(pairs))
 
 
-def rows_a_look(recording: Recording, rows: Float[np.ndarray, "r n d"]) -> Float[np.ndarray, " d"]:
-    """τ = 1 + 2 Σ |ρₖ|: how many rows of each channel are worth one look at the field; 1 where residuals are white.
+def autocorrelation_times(recording: Recording, rows: Float[np.ndarray, "r n d"]) -> Float[np.ndarray, " d"]:
+    """τ = 1 + 2 Σ |ρₖ|: the autocorrelation time of each channel, in rows; 1 where residuals are white.
 
     A motion of frequency ω is seen through residuals whose spectrum there is 1 + 2 Σ ρₖ cos ωk times that of white
     ones: τ at most. From a few hundred rows the estimate is too large rather than too small.
     """
     chance = lambda pairs, n: np.sqrt(2 / np.pi * pairs) / n  # the mean of |ρ| where there is no correlation
-    times = [correlation_time(pieces, np.abs, chance) for pieces in _left_over(recording, rows)]
+    times = [autocorrelation_time(pieces, np.abs, chance) for pieces in _left_over(recording, rows)]
     return np.where(neighbours(recording, rows).alike, times, 1.0)
 
 
@@ -63,18 +63,18 @@ def _left_over(recording: Recording, rows: Float[np.ndarray, "r n d"]) -> list[P
     return [[z[there] for z, there in zip(*channel, strict=True)] for channel in channels]
 
 
-def independent_looks(z: np.ndarray) -> float:
-    """How many independent values these standardised errors (n, d) are worth for the coverage of a band.
+def effective_sample_size(z: np.ndarray) -> float:
+    """The effective sample size of these standardised errors (n, d), for the coverage of a band.
 
     n / τ with τ = 1 + 2 Σ ρₖ²: whether |z| is large correlates like ρ², whatever the sign of ρ. The channel with the
     fewest counts.
     """
     chance = lambda pairs, n: pairs / n**2  # the mean of ρ² where there is no correlation
     columns = [column[~np.isnan(column)] for column in z.T]
-    return float(min(len(column) / correlation_time([column], np.square, chance) for column in columns))
+    return float(min(len(column) / autocorrelation_time([column], np.square, chance) for column in columns))
 
 
-def correlation_time(pieces: Pieces, size: Callable, chance: Callable) -> float:
+def autocorrelation_time(pieces: Pieces, size: Callable, chance: Callable) -> float:
     """τ = 1 + 2 Σ (size(ρₖ) - chance), with correlations of all pieces together.
 
     The sum goes on until `WINDOW` τ lags, so that it does not gather the errors of correlations that are 0 (Sokal's

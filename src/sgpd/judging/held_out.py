@@ -1,7 +1,7 @@
 """Forecasts of rows that the fit did not see, against what was recorded there.
 
-Errors along a rollout are correlated: 300 rows may be five independent looks at the bands. So the coverage of the bands
-is judged by the number of looks, not of rows.
+Errors along a rollout are correlated: 300 rows may be as good as five independent ones. So the coverage of the bands is
+judged by the effective sample size, not by the number of rows.
 """
 
 import dataclasses
@@ -12,13 +12,14 @@ import numpy as np
 
 from sgpd.checks import Check
 from sgpd.data import Run, Trajectories
+from sgpd.data.describing import count
 from sgpd.errors import BadInput
-from sgpd.inference.residuals import independent_looks
+from sgpd.inference.residuals import effective_sample_size
 from sgpd.models.forecast import Forecast, as_far_as_possible
 from sgpd.models.model import Model
 
 LEVEL = 0.95
-ENOUGH_LOOKS = 20
+ENOUGH_SAMPLES = 20
 UNSURE = 0.01  # probability by which bands that are right may be called wrong
 POOR, USELESS = 0.5, 1.0  # error, in standard deviations of the recording: at 1 its mean forecasts as well
 
@@ -31,9 +32,19 @@ class HeldOut:
     forecasts: tuple[Forecast, ...]  # row 0 is where the forecast starts: the last fitted row, or a new run's first
     leads: tuple[np.ndarray, ...]  # (n,), time from there to each row of the run in `data`
     pit: tuple[np.ndarray, ...]  # (n, d), predictive probability below the recorded value; NaN where there is none
-    looks: float  # independent ones
+    effective_samples: float  # independent errors that these are worth
     error: np.ndarray  # (d,), rms error of the best estimate, in standard deviations of the recording
     beyond: int = 0  # rows that no path reaches
+
+    @property
+    def sample_size(self) -> int:
+        """The effective sample size as a whole number, at least 1."""
+        return max(int(self.effective_samples), 1)
+
+    @property
+    def sample_words(self) -> str:
+        """The same in words."""
+        return f"about {count(self.sample_size, 'effective sample')}"
 
     def coverage(self, level: float = LEVEL) -> float:
         """The share of recorded values inside the band of this level, observation noise included."""
@@ -65,9 +76,9 @@ def judge_held_out(model: Model, held: Trajectories, paths: int = 64, seed: int 
         )
     judged = [_reached(model, name, run, paths, seed) for name, run in zip(held.run_names, held.runs, strict=True)]
     runs, forecasts, leads, pit, z, away = zip(*judged, strict=True)
-    error = np.sqrt(np.nanmean(np.concatenate(away) ** 2, axis=0)) / np.asarray(model.facts["spread"])
+    error = np.sqrt(np.nanmean(np.concatenate(away) ** 2, axis=0)) / np.asarray(model.facts["std"])
     seen = dataclasses.replace(held, runs=runs)
-    return HeldOut(seen, forecasts, leads, pit, float(sum(map(independent_looks, z))), error, held.rows - seen.rows)
+    return HeldOut(seen, forecasts, leads, pit, float(sum(map(effective_sample_size, z))), error, held.rows - seen.rows)
 
 
 def _reached(model: Model, name: str, run: Run, paths: int, seed: int):
@@ -91,11 +102,11 @@ def _judged(model: Model, name: str, run: Run, paths: int, seed: int):
     else:
         first = 1 + _first_complete(run, name)
         begin, x0 = run.times[first - 1], run.states[first - 1]
-        forecast = model.predict(x0, x0_std=model.noise, times=run.times[first - 1 :], paths=paths, seed=seed)
+        forecast = model.predict(x0, x0_std=model.noise_std, times=run.times[first - 1 :], paths=paths, seed=seed)
     seen, usable = run.states[first:], forecast.paths[forecast.ok][:, 1:]
     pit, z = (np.full(run.states.shape, np.nan) for _ in range(2))
-    pit[first:] = ndtr((seen[None] - usable) / model.noise).mean(axis=0)
-    z[first:] = (seen - forecast.mean[1:]) / np.sqrt(forecast.std[1:] ** 2 + model.noise**2)
+    pit[first:] = ndtr((seen[None] - usable) / model.noise_std).mean(axis=0)
+    z[first:] = (seen - forecast.mean[1:]) / np.sqrt(forecast.std[1:] ** 2 + model.noise_std**2)
     return forecast, run.times - begin, pit, z, seen - forecast.best[1:]
 
 
@@ -119,7 +130,9 @@ def _judged_error(held: HeldOut) -> Check:
     worst = float(held.error.max())
     shares = ", ".join(f"{name} {share:.0%}" for name, share in zip(held.data.names, held.error, strict=True))
     verdict = "FAIL" if worst >= USELESS else "ATTENTION" if worst >= POOR else "PASS"
-    sentence = f"Error on held-out rows, up to {held.checked_to:.3g} ahead: {shares} of the recording's spread."
+    sentence = (
+        f"Error on held-out rows, up to {held.checked_to:.3g} ahead: {shares} of the recording's standard deviation."
+    )
     remedy = "" if verdict == "PASS" else "Try another structure, record more often, or trust shorter forecasts only."
     return Check("held_out_error", "error on held-out rows", worst, POOR, verdict, sentence, remedy)
 
@@ -127,19 +140,19 @@ def _judged_error(held: HeldOut) -> Check:
 def _judged_coverage(held: HeldOut) -> Check:
     from scipy.stats import binom
 
-    share, looks = held.coverage(LEVEL), int(held.looks)
+    share, size = held.coverage(LEVEL), held.sample_size
     title = f"{LEVEL:.0%} band on held-out rows"
-    if looks < ENOUGH_LOOKS:
+    if size < ENOUGH_SAMPLES:
         sentence = (
-            f"The {LEVEL:.0%} band held {share:.0%} of the held-out values, but those are only about {looks} "
-            f"independent look{'s' * (looks != 1)}; {ENOUGH_LOOKS} are needed to judge it."
+            f"The {LEVEL:.0%} band held {share:.0%} of the held-out values, but those are only "
+            f"{held.sample_words}; {ENOUGH_SAMPLES} are needed to judge it."
         )
         return Check("coverage", title, share, None, "NOT MEASURED", sentence, "Hold out more, or record more runs.")
-    low, high = binom.ppf([UNSURE / 2, 1 - UNSURE / 2], looks, LEVEL) / looks
+    low, high = binom.ppf([UNSURE / 2, 1 - UNSURE / 2], size, LEVEL) / size
     verdict: Literal["PASS", "ATTENTION", "FAIL"] = "FAIL" if share < low else "ATTENTION" if share > high else "PASS"
     sentence = (
         f"The {LEVEL:.0%} band held {share:.0%} of the held-out values "
-        f"(about {looks} independent looks; {low:.0%} to {high:.0%} is right)."
+        f"({held.sample_words}; {low:.0%} to {high:.0%} is right)."
     )
     remedies = {
         "PASS": "",

@@ -88,7 +88,7 @@ def _keeps(model: Model, checks: CheckReport) -> Row:
         return Row(KEEPS, *_said(checks.checks))
     kept = " and ".join(sorted(model.preserves))
     wander = [c.value for c in checks.checks if c.id == "energy_wander" and c.value is not None]
-    wanders = f"; the energy wanders by {share(wander[0])} of what the motion turns over" if wander else ""
+    wanders = f"; the energy wanders by {share(wander[0])} of the energy exchanged" if wander else ""
     return Row(KEEPS, "PASS", f"{pair[0].upper()}{pair[1:]} keeps {kept}, to rounding{wanders}.")
 
 

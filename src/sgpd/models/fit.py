@@ -83,6 +83,7 @@ def fit(
     whole = _one_each(data, Trajectories, len(seeds), "data")
     recordings = [excerpts(recording, MOST, LONGEST) for recording in whole]
     structure = get_structure(structure) if isinstance(structure, str) else structure
+    structure = structure.named(recordings[0].names)
     method = choose_integrator(integrator, structure, recordings[0])
     require_compatible(structure.traits(recordings[0].dimension), method, structure.name)
     if x0 not in STARTS:
@@ -183,14 +184,14 @@ def _laplace(
         posterior=found.posterior,
         integrator=integrator,
         step=data.step,
-        noise=found.noise,
+        noise_std=found.noise,
         names=data.names,
         units=data.units,
         joint=found.joint,
         pieces=Pieces.of(found.pieces),
         objective="evidence",
         features=tuple(found.facts["features"]),
-        spread=settings.spread,
+        sampling=settings.sampling,
         history=found.history,
         run_names=data.run_names,
         facts=found.facts | _about(data),
@@ -265,14 +266,14 @@ def _model(
         posterior=posterior,
         integrator=integrator,
         step=data.step,
-        noise=np.exp(np.asarray(parameters.log_noise)),
+        noise_std=np.exp(np.asarray(parameters.log_noise)),
         names=data.names,
         units=data.units,
         joint=Joint.independent(posterior, parameters.starts.mean[kept], parameters.starts.std[kept]),
         pieces=Pieces.of(cut, kept),
         objective="lower bound" if bounded and unweighted else "composite likelihood",
         features=feature_counts(posterior, settings.features),
-        spread=settings.spread,
+        sampling=settings.sampling,
         history=[{k: v if np.isscalar(v) else float(v[index]) for k, v in line.items()} for line in state.history],
         run_names=data.run_names,
         facts=_about(data) | _selection(best),
@@ -294,7 +295,7 @@ def _about(data: Trajectories) -> dict:
     return {
         "rows": data.rows,
         "center": data.center.tolist(),
-        "spread": data.spread.tolist(),
+        "std": data.std.tolist(),
         "low": low.tolist(),
         "high": high.tolist(),
     }

@@ -83,7 +83,7 @@ class Forecast:
 
         - `levels`: one pair of columns (lo, hi) for each.
         - `layout`: "wide", one row a time; or "long", one row a time and coordinate.
-        - `noise`: standard deviations of the observations (`model.noise`) for bands that hold new observations
+        - `noise`: standard deviations of the observations (`model.noise_std`) for bands that hold new observations
             (p_obs_lo95, p_obs_hi95) beside those of the state.
         - `time`: the name of the column of times.
 
@@ -196,18 +196,18 @@ def _roll_ahead(posterior, drawn: Drawn, ahead: Integrator | None, times: np.nda
 
 
 def _roll(posterior: FieldPosterior, drawn: Drawn, integrator: Integrator, schedule: Schedule) -> Rolled:
-    run = partial(
+    program = partial(
         _rolled, posterior, integrator=integrator, steps=on_device(schedule.rounded().steps), block=schedule.block
     )
-    return _each(drawn, run, schedule.ends)
+    return _each(drawn, program, schedule.ends)
 
 
-def _each(drawn: Drawn, run: Callable, rows: np.ndarray) -> Rolled:
+def _each(drawn: Drawn, program: Callable, rows: np.ndarray) -> Rolled:
     """Those rows of the rollouts of all draws."""
     frequencies, weights = drawn.features
 
     def batch(stack):
-        states, ok, residual = run(Drawn(stack[0], Features(frequencies, stack[1])))
+        states, ok, residual = program(Drawn(stack[0], Features(frequencies, stack[1])))
         return np.asarray(states)[:, rows], ok, residual
 
     return Rolled(*in_batches(batch, (drawn.unknowns, weights), AT_ONCE, multiple=LANES))

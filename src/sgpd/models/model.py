@@ -14,13 +14,14 @@ from sgpd.arrays import State, on_device
 from sgpd.checks import Check, CheckReport, Claim, judge, measure, preserved, require_compatible
 from sgpd.errors import SgpdWarning
 from sgpd.fields import Field, taken
-from sgpd.gp.features import Spread
+from sgpd.gp.features import Sampling
 from sgpd.inference.posterior.field import Features, FieldPosterior
 from sgpd.inference.posterior.joint import Drawn, Joint, Stream, Unknowns
 from sgpd.integrators import Integrator
 from sgpd.integrators import get as get_integrator
 from sgpd.models.forecast import STEP_SLACK, Forecast, Rolled, Schedule, require_usable, roll_paths
 from sgpd.models.pieces import Pieces
+from sgpd.renamed import renamed_attribute
 
 CHECK_PATHS = 8
 
@@ -32,19 +33,22 @@ class Model:
     posterior: FieldPosterior
     integrator: Integrator
     step: float  # the step it was trained with; a learned field absorbs its integrator's error
-    noise: np.ndarray  # standard deviation of the observations, by channel
+    noise_std: np.ndarray  # of the observations, by channel
     names: tuple[str, ...]
     units: tuple[str, ...]
     joint: Joint  # over all inducing values and the starts of all pieces
     pieces: Pieces
     objective: str  # what was maximised: "evidence", "lower bound" or "composite likelihood"
     features: tuple[int, ...]  # random ones of a draw, for each group of latents
-    spread: Spread = "quasi"
+    sampling: Sampling = "quasi"  # of the frequencies of those
     history: list[dict] = field(default_factory=list, repr=False)
     run_names: tuple[str, ...] = ("0",)
     facts: dict = field(default_factory=dict, repr=False)  # numbers about the recording and the fit
     notes: tuple[str, ...] = ()  # the same in words, with what to look at
     diagnosis: tuple[Check, ...] = ()  # whether the structure and the fit suit the recording
+
+    noise = renamed_attribute("Model", "noise", "noise_std")
+    spread = renamed_attribute("Model", "spread", "sampling")
 
     @property
     def dimension(self) -> int:
@@ -100,7 +104,7 @@ class Model:
         - `step`: the longest step to take, the trained one by default.
         - `integrator`: another method, or "adaptive" for step-size control; the trained one by default.
         - `paths`, `seed`: how many fields to draw, and which.
-        - `x0_std`: standard deviations of a measured x0 (`model.noise` for one like those recorded); 0 by default.
+        - `x0_std`: standard deviations of a measured x0 (`model.noise_std` for one like those recorded); 0 by default.
         """
         drawn, features = self._drawn(seed, paths)
         best, drawn, piece = self._from(x0, x0_std is None, run, self.joint.best, drawn)
@@ -162,7 +166,7 @@ class Model:
 
     def _drawn(self, seed: int, paths: int) -> Drawn:
         """Everything random about a number of drawn fields and their starts."""
-        return self.joint.draw(seed, paths, self.posterior, self.features, self.spread)
+        return self.joint.draw(seed, paths, self.posterior, self.features, self.sampling)
 
     def _from(
         self, x0: ArrayLike | None, exact: bool, run: int, best: Unknowns, drawn: Unknowns

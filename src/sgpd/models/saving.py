@@ -31,8 +31,18 @@ from sgpd.structures import get as get_structure
 from sgpd.structures import names as structure_names
 from sgpd.writing import write_whole
 
-FORMAT = "sgpd.model/7"
-READ = ("sgpd.model/4", "sgpd.model/5", "sgpd.model/6", FORMAT)  # before 5 there were no axes, before 6 no trends
+FORMAT = "sgpd.model/8"
+READ = (*(f"sgpd.model/{number}" for number in (4, 5, 6, 7)), FORMAT)  # before 5 there were no axes, before 6 no trends
+_RENAMED = {  # before 8
+    "": {"spread": "sampling"},
+    "structure": {"sees": "depends_on"},
+    "facts": {
+        "settled": "converged",
+        "rows_a_look": "autocorrelation_times",
+        "worth": "importance_sample_size",
+        "spread": "std",
+    },
+}
 _KERNELS = {kernel.__name__: kernel for kernel in (SquaredExponential, Matern32, Matern52)}
 
 _JOINT_ARRAYS = ("mean", "root", "starts", "gain", "start_root")
@@ -63,9 +73,17 @@ def load(path: str | Path) -> Model:
             "save the model again with this version."
         )
     try:
-        return _model(header, arrays)
+        return _model(_with_present_names(header), arrays)
     except (KeyError, TypeError, AttributeError) as problem:
         raise ValueError(f"{path}: the file is damaged ({problem!r}); save the model again.") from None
+
+
+def _with_present_names(header: dict) -> dict:
+    """What other versions wrote, under the names of this one."""
+    header = dict(header)
+    for part in ("structure", "facts"):
+        header[part] = {_RENAMED[part].get(name, name): value for name, value in header[part].items()}
+    return {_RENAMED[""].get(name, name): value for name, value in header.items()}
 
 
 def _header(model: Model) -> dict:
@@ -82,7 +100,7 @@ def _header(model: Model) -> dict:
         "units": model.units,
         "objective": model.objective,
         "features": model.features,
-        "spread": model.spread,
+        "sampling": model.sampling,
         "history": model.history,
         "run_names": model.run_names,
         "facts": model.facts,
@@ -92,7 +110,7 @@ def _header(model: Model) -> dict:
 
 
 def _arrays(model: Model) -> dict[str, np.ndarray]:
-    arrays = {"noise": model.noise}
+    arrays = {"noise": model.noise_std}
     for index, (group, q) in enumerate(zip(model.posterior.groups, model.posterior.whitened, strict=True)):
         arrays |= {
             f"latents.{index}.log_lengthscale": group.kernel.log_lengthscale,
@@ -137,14 +155,14 @@ def _model(header: dict, arrays: dict[str, np.ndarray]) -> Model:
         posterior=FieldPosterior(structure, header["dimension"], tuple(groups), tuple(values)),
         integrator=_method(header["integrator"]),
         step=header["step"],
-        noise=arrays["noise"],
+        noise_std=arrays["noise"],
         names=tuple(header["names"]),
         units=tuple(header["units"]),
         joint=joint,
         pieces=Pieces(*(arrays[f"pieces.{name}"] for name in _PIECE_ARRAYS)),
         objective=header["objective"],
         features=tuple(np.broadcast_to(header["features"], len(groups)).tolist()),  # before 7 one number for all
-        spread=header["spread"],
+        sampling=header["sampling"],
         history=header["history"],
         run_names=tuple(header["run_names"]),
         facts=header["facts"],
@@ -156,7 +174,10 @@ def _model(header: dict, arrays: dict[str, np.ndarray]) -> Model:
 def _structure_options(structure: Structure) -> dict:
     if structure.name not in structure_names():
         raise ValueError(f"Only the structures {', '.join(structure_names())} can be saved, not {structure.name!r}.")
-    options: dict = {"name": structure.name, "sees": {k: np.asarray(v).tolist() for k, v in structure.sees.items()}}
+    options: dict = {
+        "name": structure.name,
+        "depends_on": {k: np.asarray(v).tolist() for k, v in structure.depends_on.items()},
+    }
     for name in ("form", "q"):
         value = getattr(structure, name, None)
         if value is not None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sgpd.models.forecast import Forecast
 
 LAYOUTS = ("wide", "long")
-CONVERGED = 1e-6  # the stage residual up to which a failed path failed by leaving the numbers, not by its solver
+CONVERGED = 1e-6  # the stage residual up to which a failed path failed by becoming infinite or NaN, not by its solver
 
 Bands = dict[str, np.ndarray]  # column name without the coordinate's: values (n, d)
 
@@ -119,21 +119,21 @@ def _bands(forecast: "Forecast", levels: Sequence[float], noise: ArrayLike | Non
     for level in levels:
         bands[f"lo{percent(level)}"], bands[f"hi{percent(level)}"] = forecast.interval(level)
     if noise is not None:
-        spread, paths = _noise(forecast, noise), forecast.paths[forecast.ok]
+        std, paths = _noise(forecast, noise), forecast.paths[forecast.ok]
         for level in levels:
-            ends = observed_interval(paths, spread, level)
+            ends = observed_interval(paths, std, level)
             bands[f"obs_lo{percent(level)}"], bands[f"obs_hi{percent(level)}"] = ends
     return bands
 
 
 def _noise(forecast: "Forecast", noise: ArrayLike) -> np.ndarray:
-    spread = np.asarray(noise, float)
-    if spread.shape != (len(forecast.names),) or not (np.isfinite(spread) & (spread > 0)).all():
+    std = np.asarray(noise, float)
+    if std.shape != (len(forecast.names),) or not (np.isfinite(std) & (std > 0)).all():
         raise BadInput(
             f"the noise must be {len(forecast.names)} positive numbers ({', '.join(forecast.names)}), got {noise!r}",
-            "give the model's own: noise=model.noise",
+            "give the model's own: noise=model.noise_std",
         )
-    return spread
+    return std
 
 
 def _paths_ok(forecast: "Forecast") -> np.ndarray:

@@ -191,7 +191,7 @@ def _measured(experiment: Experiment, model: Model, trial: Trial, truth: np.ndar
     noisy = noisy_start(experiment.system, trial.recording)
     how = [_how(row, model) for row in experiment.rows]
     counts = ", ".join(map(str, dict.fromkeys(model.features)))
-    features = f"{counts} {'Sobol' if model.spread == 'quasi' else model.spread}"
+    features = f"{counts} {'Sobol' if model.sampling == 'quasi' else model.sampling}"
     paths = experiment.band_paths
     found = [measure_model(model, experiment.system, truth, noisy, trial.seed, paths, **each) for each in how]
     return [(numbers | {"features": features}, curves) for numbers, curves in found]

@@ -7,7 +7,7 @@ import jax.random as jr
 import numpy as np
 
 import sgpd
-from sgpd.gp import spread_normals
+from sgpd.gp import feature_normals
 from sgpd.paper.settings import PRINTED, system_of
 
 PAPER = 10_000
@@ -47,7 +47,7 @@ def covariance_errors(key: tuple[str, str]) -> tuple[float, float]:
         exact = np.exp(-(apart**2).sum(axis=1) / 2)
         papers.append(((1 + exact**4) / 2 - exact**2) / PAPER)
         for shift in range(SHIFTS):
-            frequencies = np.asarray(spread_normals(jr.key(shift), setting.features, inputs.shape[2], "quasi"))
+            frequencies = np.asarray(feature_normals(jr.key(shift), setting.features, inputs.shape[2], "quasi"))
             ours.append((np.cos(apart @ frequencies.T).mean(axis=1) - exact) ** 2)
     rms = lambda squares: float(np.sqrt(np.concatenate(squares).mean()))
     return rms(ours), rms(papers)

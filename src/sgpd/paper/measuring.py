@@ -71,7 +71,7 @@ def selected_l2(model: Model, system: System, truth: Rows) -> float | None:
     if selection is None:
         return None
     key = jax.random.wrap_key_data(jnp.asarray(selection["key"], jnp.uint32))
-    fields = selection_draws(model.posterior, key, model.features[0], model.spread)
+    fields = selection_draws(model.posterior, key, model.features[0], model.sampling)
     steps = jnp.full(len(truth) - 1, model.step)
     return l2_error(np.asarray(_rolled(fields, model.integrator, jnp.asarray(system.x0), steps)).mean(axis=0), truth)
 

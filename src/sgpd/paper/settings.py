@@ -187,7 +187,7 @@ PRINTED = MappingProxyType(
         ("rigid-body", "sgpd"): Setting(
             # f1 sees (x2, x3), f2 sees (x1, x3)
             structure=QuadraticInvariant(
-                form="solved", sees={"f": np.array([[[0, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 0, 1]]], float)}
+                form="solved", depends_on={"f": np.array([[[0, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 0, 1]]], float)}
             ),
             integrator="implicit-midpoint",
             latents={"f": Latent(((1.0, 1.0),), Grid((-0.5, -0.7), (0.5, 0.7), (3, 3)))},

@@ -53,7 +53,7 @@ def inference_of(system: System, setting: Setting, rows: int) -> Variational:
         likelihood_factor=setting.likelihood_factor * alone,
         kl_factor=setting.kl_factor,
         features=setting.features,
-        noise=tuple(np.sqrt(system.noise_variance)),
+        noise_std=tuple(np.sqrt(system.noise_variance)),
         select_last=setting.select_last,
     )
 

@@ -78,7 +78,7 @@ class Material:
     @property
     def noise_words(self) -> str:
         """The learned noise of each coordinate, with its unit."""
-        parts = zip(self.model.names, self.model.noise, self.model.units, strict=True)
+        parts = zip(self.model.names, self.model.noise_std, self.model.units, strict=True)
         return ", ".join(f"{name} {with_unit(number(std), unit)}" for name, std, unit in parts)
 
     @property
@@ -110,7 +110,7 @@ class Material:
     @cached_property
     def moving(self) -> list[int]:
         """Coordinates from the most to the least moving, in standard deviations of the noise."""
-        return [int(k) for k in np.argsort(-self.data.spread / self.model.noise, kind="stable")]
+        return [int(k) for k in np.argsort(-self.data.std / self.model.noise_std, kind="stable")]
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:

@@ -42,7 +42,7 @@ def methods_text(material: Material) -> str:
     if material.held_out is not None:
         held, ahead = material.held_out, material.lasting(material.checked_to)
         sentences.append(
-            f"On {held.data.rows} rows held out of the fit (about {held.looks:.0f} independent looks, up to {ahead} "
+            f"On {held.data.rows} rows held out of the fit ({held.sample_words}, up to {ahead} "
             f"ahead) the 95 % band held {share(held.coverage(0.95))} of the values."
         )
     sentences.append(

@@ -1,7 +1,7 @@
 """What a fit leaves behind: a folder with all that is needed to repeat it, go on with it, forecast from it, report it.
 
-A run that is being made, or was interrupted, has `config.json`, `recording.npz` and perhaps a `checkpoint`; a finished
-one has `checks.json`, which is written last. Every file is there whole or not at all.
+A folder that is being made, or was interrupted, has `config.json`, `recording.npz` and perhaps a `checkpoint`; a
+finished one has `checks.json`, which is written last. Every file is there whole or not at all.
 """
 
 import os
@@ -32,7 +32,7 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: str | Path) -> "RunFolder":
-        """A finished run, to read from."""
+        """A finished one, to read from."""
         folder = cls(Path(path))
         if folder.state == "absent":
             hint = f"make one with `sgpd fit DATA --structure ... --out {path}`"
@@ -97,7 +97,7 @@ class RunFolder:
             left_over.unlink()
 
     def clear(self):
-        """Remove the files of a run, all but its lock; whatever else is in the folder stays."""
+        """Remove the files of a fit, all but the lock; whatever else is in the folder stays."""
         for path in self.path.iterdir():
             if _meant(path.name) in _FILES and path != self.lock:
                 path.unlink()
@@ -136,7 +136,7 @@ class RunFolder:
             )
 
     def replacement(self) -> "RunFolder":
-        """Where a run is made that shall replace this one."""
+        """Where a run folder is made that shall replace this one."""
         path = self.path.resolve()
         return RunFolder(path.with_name(f".{path.name}.new"))
 

@@ -14,29 +14,29 @@ from sgpd.runs.lock import busy, is_locked, locked
 def to_work_in(out: Path, *, resume: bool, force: bool) -> tuple[RunFolder, State]:
     """The folder in which a fit into `out` is to work, and how far it is already. Nothing is written.
 
-    With `force` an existing run stays as it is until its replacement is whole; an interrupted replacement is gone on
-    with like any other run.
+    With `force` an existing run folder stays as it is until its replacement is whole; an interrupted replacement is
+    gone on with like any other.
     """
     if resume and force:
-        raise BadInput("--resume goes on with a run, --force replaces it", "give one of the two")
+        raise BadInput("--resume goes on with a fit, --force replaces it", "give one of the two")
     _require_place(out)
-    run = RunFolder(out)
-    if run.state == "foreign":
+    folder = RunFolder(out)
+    if folder.state == "foreign":
         raise not_a_run(out)
-    new = run.replacement()
-    if is_locked(run.lock) or is_locked(new.lock):
+    new = folder.replacement()
+    if is_locked(folder.lock) or is_locked(new.lock):
         raise busy(out)
     if resume:
-        return (run, run.state) if new.state in ("absent", "foreign") else (new, new.state)
-    if run.state == "absent":
-        return run, "absent"
+        return (folder, folder.state) if new.state in ("absent", "foreign") else (new, new.state)
+    if folder.state == "absent":
+        return folder, "absent"
     if force:
         return new, "absent"
-    if run.state == "unfinished":
+    if folder.state == "unfinished":
         hint = f"go on with it by `sgpd fit --out {out} --resume`, or start anew with `--force`"
-        raise BadInput(f"{out}: there is an unfinished run in this folder", hint, str(out))
+        raise BadInput(f"{out}: there is an unfinished fit in this folder", hint, str(out))
     hint = "choose another --out, or replace it with `--force`"
-    raise BadInput(f"{out}: there is a finished run in this folder", hint, str(out))
+    raise BadInput(f"{out}: there is a finished fit in this folder", hint, str(out))
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def _clear(folder: RunFolder, out: Path):
 
 
 def _put_in_place(new: RunFolder, out: Path):
-    """Killed between the two moves, `--resume` finds the new run whole and moves it."""
+    """Killed between the two moves, `--resume` finds the new folder whole and moves it."""
     out = out.resolve()
     old = out.with_name(f".{out.name}.old")
     shutil.rmtree(old, ignore_errors=True)

@@ -1,5 +1,6 @@
 """Which scalar functions a structure needs, on what they depend, and the contract of a structure."""
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -12,44 +13,50 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from sgpd.arrays import State
-from sgpd.errors import unknown_name
+from sgpd.errors import BadInput, unknown_name
 from sgpd.fields import Field, Traits
 from sgpd.gp import Path
+from sgpd.renamed import renamed_attribute, take_renamed
+from sgpd.structures.linear_maps import linear_map, restricted
 
 Axes = Float[Array, "count k k"]  # of the inputs of each latent, one below the other
 
 
 @dataclass(frozen=True, eq=False)
 class LatentSpec:
-    """A group of `count` independent scalar latents, each on its own linear image `sees[i] @ x` of the state."""
+    """A group of `count` independent scalar latents, each on its own linear image `depends_on[i] @ x` of the state."""
 
     name: str
     count: int
-    sees: np.ndarray  # (count, k, d)
+    depends_on: np.ndarray  # (count, k, d)
     differentiated: bool  # whether the field needs the latents' gradients
 
+    sees = renamed_attribute("LatentSpec", "sees", "depends_on")
+
     def inputs(self, x: Float[Array, "n d"]) -> Float[Array, "count n k"]:
-        """What each latent sees of a set of states."""
-        return jnp.einsum("ckd,nd->cnk", jnp.asarray(self.sees), x)
+        """What each latent depends on, at a set of states."""
+        return jnp.einsum("ckd,nd->cnk", jnp.asarray(self.depends_on), x)
 
 
 class Latents(eqx.Module):
     """Drawn functions of one group, on the whole state."""
 
     paths: Path  # stacked
-    sees: Float[Array, "count k d"]
+    depends_on: Float[Array, "count k d"]
+
+    sees = renamed_attribute("Latents", "sees", "depends_on")
 
     def on(self, coordinates: slice) -> "Latents":
         """The same functions, of those coordinates alone."""
-        return Latents(self.paths, self.sees[:, :, coordinates])
+        return Latents(self.paths, self.depends_on[:, :, coordinates])
 
     def values(self, x: State) -> Float[Array, " count"]:
         """fᵢ(Aᵢ x)."""
-        return jax.vmap(lambda path, a: path(a @ x))(self.paths, self.sees)
+        return jax.vmap(lambda path, a: path(a @ x))(self.paths, self.depends_on)
 
     def gradients(self, x: State) -> Float[Array, "count d"]:
         """Aᵢᵀ ∇fᵢ(Aᵢ x)."""
-        return jax.vmap(lambda path, a: path.gradient(a @ x) @ a)(self.paths, self.sees)
+        return jax.vmap(lambda path, a: path.gradient(a @ x) @ a)(self.paths, self.depends_on)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +66,13 @@ class Structure(ABC):
     To write your own: name the latents (`groups`), put them together (`assemble`), and say what is true (`traits`).
     Every structure is linear in its latents.
 
-    `sees` gives a latent a linear map of the coordinates instead of all of them, by the latent's name: a potential
-    `{"V": [[1, 0, -1, 0], [0, 1, 0, -1]]}` sees q1 - q2 only, so translations change nothing, exactly.
+    `depends_on` gives a latent a linear map of the coordinates instead of all of them, by the latent's name: with
+    `{"V": "q1 - q2"}`, or the matrix `{"V": [[1, -1]]}`, V depends on the distance only, so that translations change
+    nothing, exactly. Several expressions stand between commas; of a group of latents, a list has one text each.
     """
 
-    sees: Mapping[str, Sequence | np.ndarray] = field(default_factory=dict, kw_only=True)
+    depends_on: Mapping[str, str | Sequence | np.ndarray] = field(default_factory=dict, kw_only=True)
+    sees: Mapping[str, Sequence | np.ndarray] | None = field(default=None, kw_only=True)  # old name of depends_on
 
     name: ClassVar[str]
     promise: ClassVar[str]
@@ -94,17 +103,42 @@ class Structure(ABC):
         """The field made of one stack of paths for each group, which may see the group's inputs along axes."""
         groups = self.groups(dimension)
         parts = zip(paths, groups, axes or [None] * len(groups), strict=True)
-        return self.assemble(*(Latents(p, jnp.asarray(g.sees) if a is None else a @ g.sees) for p, g, a in parts))
+        return self.assemble(
+            *(Latents(p, jnp.asarray(g.depends_on) if a is None else a @ g.depends_on) for p, g, a in parts)
+        )
 
     def spec(self, name: str, count: int, whole: np.ndarray, *, differentiated: bool) -> LatentSpec:
-        """A group whose latents see `whole` (k, d), or what the user's `sees` makes of it."""
-        return LatentSpec(name, count, _composed(name, self.sees.get(name), count, whole), differentiated)
+        """A group whose latents depend on `whole` (k, d), or on what the user's `depends_on` makes of it."""
+        return LatentSpec(name, count, _composed(name, self._maps.get(name), count, whole), differentiated)
+
+    def named(self, names: Sequence[str]) -> "Structure":
+        """The same, with the texts of `depends_on` as matrices, for a state whose coordinates have these names."""
+        texts = {latent: given for latent, given in self._maps.items() if _is_text(given)}
+        if not texts:
+            return self
+        plain = dataclasses.replace(self, depends_on={}, sees=None).groups(len(names))
+        wholes = {spec.name: spec.depends_on[0] for spec in plain}
+
+        def matrix(latent: str, text: str) -> np.ndarray:
+            return restricted(linear_map(text, names), wholes[latent], latent, text, names)
+
+        maps = {
+            latent: matrix(latent, given) if isinstance(given, str) else np.stack([matrix(latent, t) for t in given])
+            for latent, given in texts.items()
+        }
+        return dataclasses.replace(self, depends_on={**self._maps, **maps}, sees=None)
 
     def check_names(self, *known: str):
-        """Refuse a `sees` for a latent that this structure does not have."""
-        for name in self.sees:
+        """Refuse a `depends_on` for a latent that this structure does not have."""
+        take_renamed(self, "sees", self.sees, "depends_on")
+        object.__setattr__(self, "sees", None)
+        for name in self.depends_on:
             if name not in known:
                 raise unknown_name("latent", name, known)
+
+    @property
+    def _maps(self) -> Mapping:
+        return {**self.depends_on, **(self.sees or {})}
 
 
 def _hashable(option):
@@ -113,14 +147,19 @@ def _hashable(option):
         return tuple(sorted((name, _hashable(value)) for name, value in option.items()))
     if option is None or isinstance(option, str):
         return option
+    if _is_text(option):
+        return tuple(option)
     array = np.asarray(option, float)
     return array.shape, array.tobytes()
 
 
 def _composed(name: str, given, count: int, whole: np.ndarray) -> np.ndarray:
-    """The maps (count, k, d) from the state to what each latent sees."""
+    """The maps (count, k, d) from the state to what each latent depends on."""
     if given is None:
         return np.broadcast_to(whole, (count, *whole.shape))
+    if _is_text(given):
+        hint = "`structure.named([...])` puts the names of the coordinates in, as `sgpd.fit` does"
+        raise BadInput(f"depends_on={{{name!r}: {given!r}}} is still text", hint)
     maps = np.asarray(given, float)
     if maps.ndim == 2:
         maps = np.broadcast_to(maps, (count, *maps.shape))
@@ -130,6 +169,10 @@ def _composed(name: str, given, count: int, whole: np.ndarray) -> np.ndarray:
             f" (or be a stack of {count} such maps), got shape {np.shape(given)}."
         )
     return maps @ whole
+
+
+def _is_text(given) -> bool:
+    return isinstance(given, str) or (isinstance(given, list | tuple) and any(isinstance(one, str) for one in given))
 
 
 def momenta(dimension: int) -> np.ndarray:

@@ -92,7 +92,7 @@ class QuadraticInvariant(Structure):
 
     def assemble(self, *latents: Latents) -> Field:
         """The field of the chosen form."""
-        return _FIELDS[self.form](latents[0], jnp.asarray(self._matrix(latents[0].sees.shape[2])))
+        return _FIELDS[self.form](latents[0], jnp.asarray(self._matrix(latents[0].depends_on.shape[2])))
 
     def traits(self, dimension: int) -> Traits:
         """The invariant."""

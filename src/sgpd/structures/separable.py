@@ -76,7 +76,7 @@ class Separable(Structure):
 
     def assemble(self, *latents: Latents) -> SplitField:
         """(-V'(q), T'(p)), with the energy where there is one."""
-        n = latents[0].sees.shape[2] // 2
+        n = latents[0].depends_on.shape[2] // 2
         potential, kinetic = latents[0].on(slice(n, None)), latents[1].on(slice(n))
         if self.form == "components":
             return SplitField(Components(potential, -1.0), Components(kinetic, 1.0))

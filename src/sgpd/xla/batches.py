@@ -45,13 +45,13 @@ def _libraries() -> ThreadpoolController:
 
 
 def in_batches(
-    run: Callable[[Any], Any],
+    program: Callable[[Any], Any],
     stack: Any,
     at_most: int,
     multiple: int = 1,
     go_on: Callable[[Any], bool] = lambda first: True,
 ) -> Any:
-    """`run(batch)` for batches of one size along the leading axis, joined, as NumPy arrays.
+    """`program(batch)` for batches of one size along the leading axis, joined, as NumPy arrays.
 
     The first batch is alone, because it may have to compile; a compiled program runs on one core, so the others run
     side by side. The last batch is filled up with the first entries: another length is seldom another program.
@@ -67,7 +67,7 @@ def in_batches(
     batches = -(-count // at_most)
     size = -(-count // (batches * multiple)) * multiple
     index = np.arange(batches * size).reshape(batches, size) % count
-    one = lambda rows: jax.tree.map(np.asarray, run(jax.tree.map(lambda leaf: leaf[rows], stack)))
+    one = lambda rows: jax.tree.map(np.asarray, program(jax.tree.map(lambda leaf: leaf[rows], stack)))
     with one_lapack_thread(), ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         first = one(index[0])
         parts = [first, *pool.map(one, index[1:])] if go_on(first) else [first]

@@ -12,7 +12,16 @@ from sgpd.paper.truths import noisy_start
 
 SYSTEM = sgpd.systems.get("pendulum")
 SEED = 101
-FACTS = {"log_evidence", "parameters", "effective_parameters", "settled", "draws", "drawn", "worth", "failed_draws"}
+FACTS = {
+    "log_evidence",
+    "parameters",
+    "effective_parameters",
+    "converged",
+    "draws",
+    "drawn",
+    "importance_sample_size",
+    "failed_draws",
+}
 
 
 @pytest.fixture(scope="module")
@@ -105,13 +114,13 @@ def test_a_saved_fit_gives_the_same_numbers_and_words(request, start, tmp_path):
             np.testing.assert_array_equal(getattr(its, part), getattr(mine, part))
     for part in ("notes", "facts", "history", "names", "units", "objective", "step"):
         assert getattr(loaded, part) == getattr(model, part)
-    np.testing.assert_array_equal(loaded.noise, model.noise)
+    np.testing.assert_array_equal(loaded.noise, model.noise_std)
 
 
 def test_a_fit_tells_facts_about_itself(known):
     facts, history = known[1].facts, known[1].history
     assert set(facts) >= FACTS
-    assert facts["settled"]
+    assert facts["converged"]
     assert facts["parameters"] == known[1].joint.mean.size
     assert 2 < facts["effective_parameters"] < facts["parameters"]
     assert np.isfinite(facts["log_evidence"])
@@ -128,8 +137,8 @@ def test_several_runs_with_a_gap_and_missing_values_are_fitted_with_noise_that_i
     holes[0, 1] = np.nan
     later = np.delete(np.arange(100), slice(60, 75))  # a gap
     data = sgpd.Trajectories.from_arrays([times[:40], times[later]], [holes, states[later]])
-    model = sgpd.fit(data, "separable", inference=sgpd.Laplace(noise=(0.3, 0.35)))
-    np.testing.assert_allclose(model.noise, [0.3, 0.35], rtol=1e-15)
+    model = sgpd.fit(data, "separable", inference=sgpd.Laplace(noise_std=(0.3, 0.35)))
+    np.testing.assert_allclose(model.noise_std, [0.3, 0.35], rtol=1e-15)
     assert model.joint.starts.shape == (3, 2)  # the gap cuts the second run in two
     exact = SYSTEM.simulate(SYSTEM.x0, times)
     for run, rows in ((0, np.arange(40)), (1, later)):
@@ -153,7 +162,7 @@ def test_more_are_drawn_where_the_first_draws_are_worth_too_few_to_store(known, 
     model = sgpd.fit(known[0], "separable", x0="known", seed=1)
     assert sizes == [512, 2048]
     assert (model.facts["draws"], model.facts["drawn"]) == ("weighed", 2048)
-    np.testing.assert_allclose(model.facts["worth"], 256)
+    np.testing.assert_allclose(model.facts["importance_sample_size"], 256)
     assert len(model.joint.stored) == model.facts["stored_draws"] == 128
 
 

@@ -10,8 +10,8 @@ from scipy.stats import multivariate_normal
 from sgpd import integrators, structures, systems
 from sgpd.data import Trajectories, windows
 from sgpd.inference.initial import initial_posterior
-from sgpd.inference.laplace.evidence import SETTLED, WIDTH, Hyper, objective, tune
-from sgpd.inference.laplace.linear_model import Recording, Shooting, moved
+from sgpd.inference.laplace.evidence import CONVERGED, WIDTH, Hyper, objective, tune
+from sgpd.inference.laplace.linear_model import Recording, ShootingState, moved
 from sgpd.inference.laplace.shooting import linearise
 from sgpd.inference.starts import smoothed_rows
 from tests.inference.dense import NOISE, dense, problem
@@ -65,7 +65,7 @@ def noisy_pendulum():
     pieces = windows(data, len(times))
     posterior = initial_posterior(structures.Separable(), data, points=8)
     restart = jnp.arange(len(times))[None, :] % 20 == 0
-    at = Shooting(posterior.flat_mean, jnp.asarray(smoothed_rows(data, pieces, pinned)), restart)
+    at = ShootingState(posterior.flat_mean, jnp.asarray(smoothed_rows(data, pieces, pinned)), restart)
     return posterior, integrators.get("stormer-verlet"), Recording.of(data, pieces, pinned), at
 
 
@@ -73,16 +73,16 @@ def test_tuning_raises_the_objective_and_finds_the_noise_and_leaves_noise_alone_
     posterior, integrator, recording, at = noisy_pendulum()
     start = Hyper.unchanged(posterior, jnp.array([0.7, 0.15]))  # twice and half of what it is
     tuned = tune(posterior, start, start, integrator, recording, at)
-    assert tuned.settled
+    assert tuned.converged
     assert len(tuned.values) > 2
     assert np.all(np.diff(tuned.values[:-1]) > 0)
-    assert tuned.values[-1] > tuned.values[-2] - SETTLED  # the last round is one that gains nothing
+    assert tuned.values[-1] > tuned.values[-2] - CONVERGED  # the last round is one that gains nothing
     assert tuned.values[-1] > tuned.values[0] + 10
     np.testing.assert_allclose(tuned.noise, np.sqrt(0.1), rtol=0.25)  # 100 rows: 7 % is one standard error
 
     known = tune(posterior, start, start, integrator, recording, at, known_noise=True)
     np.testing.assert_array_equal(known.hyper.noise, start.noise)
     np.testing.assert_allclose(known.noise, [0.7, 0.15], rtol=1e-15)
-    assert np.all(np.diff(known.values) > -SETTLED)
+    assert np.all(np.diff(known.values) > -CONVERGED)
     assert known.values[-1] < tuned.values[-1]
     assert np.abs(ravel_pytree(known.hyper)[0] - ravel_pytree(start)[0]).max() > 0.1

@@ -52,7 +52,7 @@ def test_the_tangent_of_a_rollout_is_its_derivative_by_values_and_starts(method,
     np.testing.assert_allclose(along.rows, rows, rtol=1e-11, atol=1e-11)
     # k(ξ, ξ)⁻¹ makes rounding larger
     np.testing.assert_allclose(j, by_u, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(along.explained, by_u @ at.u, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(along.linear_part, by_u @ at.u, rtol=1e-9, atol=1e-9)
     # A row answers to one start alone, the last before it in its own piece.
     free = at.free(recording)[None, None, None, :, :, None]
     np.testing.assert_allclose(along.by_start, jnp.einsum("rnkrmi->rnki", by_starts * free), rtol=1e-9, atol=1e-9)
@@ -76,7 +76,7 @@ def test_eliminating_the_starts_gives_the_same_step_as_solving_for_everything_at
     """With restarts, a start that is pinned, another that is not, a missing value and padding."""
     posterior, integrator, recording, at = problem("stormer-verlet", every)
     _, _, equations = linearised(posterior, integrator, recording, at)
-    solution = eqx.filter_jit(solve)(equations, (NOISE / recording.reach) ** 2, at.u, damping)
+    solution = eqx.filter_jit(solve)(equations, (NOISE / recording.start_std) ** 2, at.u, damping)
     found = eqx.filter_jit(moved)(recording, at, solution, NOISE)
     expected, _ = dense(posterior, integrator, recording, at).solution(damping)
     np.testing.assert_allclose(found.u, expected[: at.u.size], rtol=1e-6, atol=1e-8)
@@ -89,7 +89,7 @@ def test_eliminating_the_starts_gives_the_same_step_as_solving_for_everything_at
 def test_the_evidence_is_the_density_of_the_data_under_the_linear_model(method, every):
     posterior, integrator, recording, at = problem(method, every)
     _, _, equations = linearised(posterior, integrator, recording, at)
-    solution = eqx.filter_jit(solve)(equations, (NOISE / recording.reach) ** 2, at.u)
+    solution = eqx.filter_jit(solve)(equations, (NOISE / recording.start_std) ** 2, at.u)
     model = dense(posterior, integrator, recording, at)
     expected = multivariate_normal(*model.marginal()).logpdf(model.data)
     np.testing.assert_allclose(log_evidence(recording, solution, NOISE), expected, rtol=1e-8)
@@ -106,7 +106,7 @@ def test_shooting_finds_a_field_whose_one_long_rollout_fits_a_noisy_pendulum():
     method = integrators.get("stormer-verlet")
     recording = Recording.of(data, pieces, np.array([True]))
     guess = initial_posterior(structures.Separable(), data)
-    shot = shooting.shoot(guess, method, recording, rows, noise_std(data), [10, 30, len(times)])
+    shot = shooting.multiple_shooting(guess, method, recording, rows, noise_std(data), [10, 30, len(times)])
     np.testing.assert_allclose(shot.noise, np.sqrt(0.1), rtol=0.2)  # 100 rows: 7 % is one standard error
     truth = system.simulate(system.x0, 0.1 * np.arange(401))
     path = eqx.filter_jit(integrators.rollout)(

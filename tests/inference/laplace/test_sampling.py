@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 
 from sgpd import integrators
-from sgpd.inference.laplace.linear_model import Recording, Shooting, moved, solve
-from sgpd.inference.laplace.sampling import Fresh, extra_costs, randomise_then_optimise, resampled, weights_of, worth_of
+from sgpd.inference.laplace.linear_model import Recording, ShootingState, moved, solve
+from sgpd.inference.laplace.sampling import (
+    Randomisation,
+    extra_costs,
+    importance_sample_size,
+    randomise_then_optimise,
+    resampled,
+    weights_of,
+)
 from sgpd.inference.laplace.shooting import descend, linearise
 from sgpd.inference.posterior.field import sample_features
 from sgpd.inference.posterior.joint import Drawn, Joint
@@ -17,7 +24,7 @@ EULER = integrators.get("euler")
 DRAWS = 4096
 FAR = 5  # standard errors
 SEEN = np.array([[0.4, 0.9], [-1.0, -1.2]])  # of two pieces that stand still, both rows
-REACH = 0.25  # prior and data say about as much about a start
+START_STD = 0.25  # prior and data say about as much about a start
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +40,10 @@ def case():
         steps=jnp.concatenate([observations.steps, jnp.zeros((2, 1))])[:, :, None],
         pinned=jnp.arange(6) < 4,
         centre=jnp.zeros((6, 1)),
-        reach=jnp.array([REACH]),
+        start_std=jnp.array([START_STD]),
     )
     design = STEP * root
-    precisions = np.eye(4) + design.T @ design / NOISE**2, (1 / REACH**2 + 2 / NOISE**2) * np.eye(2)
+    precisions = np.eye(4) + design.T @ design / NOISE**2, (1 / START_STD**2 + 2 / NOISE**2) * np.eye(2)
     rights = design.T @ change / NOISE**2, SEEN.sum(axis=1) / NOISE**2
     covariance = np.zeros((6, 6))
     covariance[:4, :4], covariance[4:, 4:] = (np.linalg.inv(precision) for precision in precisions)
@@ -46,9 +53,9 @@ def case():
 def optimum(posterior, recording):
     """By one step of Newton's method from anywhere, since the problem is linear."""
     noise, restart = jnp.array([NOISE]), jnp.broadcast_to(jnp.arange(2) == 0, (6, 2))
-    at = Shooting(jnp.zeros(4), recording.states, restart)
+    at = ShootingState(jnp.zeros(4), recording.states, restart)
     equations = linearise(posterior, EULER, recording, at, noise).equations
-    solution = eqx.filter_jit(solve)(equations, (noise / recording.reach) ** 2, at.u)
+    solution = eqx.filter_jit(solve)(equations, (noise / recording.start_std) ** 2, at.u)
     at = eqx.filter_jit(moved)(recording, at, solution, noise)
     return noise, at, linearise(posterior, EULER, recording, at, noise).equations, solution
 
@@ -60,8 +67,8 @@ def test_draws_have_the_mean_and_covariance_of_the_exact_posterior(case):
     np.testing.assert_allclose(at.starts[4:, 0, 0], mean[4:], rtol=1e-6)
 
     features = sample_features(np.random.default_rng(1), posterior, (4,), "quasi", DRAWS)
-    fresh = Fresh.of(np.random.default_rng(2), DRAWS, recording, at)
-    draws, usable = randomise_then_optimise(posterior, EULER, recording, at, noise, features, fresh)
+    randomisation = Randomisation.of(np.random.default_rng(2), DRAWS, recording, at)
+    draws, usable = randomise_then_optimise(posterior, EULER, recording, at, noise, features, randomisation)
     assert usable.all()
     np.testing.assert_array_equal(draws.starts[:, :4], np.broadcast_to(recording.states[:4, 0], (DRAWS, 4, 1)))
 
@@ -86,7 +93,7 @@ def test_a_linear_model_tells_the_cost_of_every_draw(case):
         drawn = silenced(gaussian.draw(7, 100, posterior, (4,), "quasi"))
         extra = extra_costs(posterior, EULER, recording, at, noise, equations, drawn)
         assert np.abs(extra).max() < 1e-10  # of costs up to some hundred
-        assert worth_of(weights_of(extra)) == pytest.approx(100, rel=1e-10)
+        assert importance_sample_size(weights_of(extra)) == pytest.approx(100, rel=1e-10)
 
 
 def test_weights_make_draws_of_the_gaussian_those_of_the_posterior():
@@ -100,15 +107,15 @@ def test_weights_make_draws_of_the_gaussian_those_of_the_posterior():
         steps=jnp.full((1, 3, 1), STEP),
         pinned=jnp.array([True]),
         centre=jnp.zeros((1, 1)),
-        reach=jnp.array([REACH]),
+        start_std=jnp.array([START_STD]),
     )
-    noise, start = jnp.array([NOISE]), Shooting(jnp.zeros(4), recording.states, jnp.array([[True] + 3 * [False]]))
+    noise, start = jnp.array([NOISE]), ShootingState(jnp.zeros(4), recording.states, jnp.array([[True] + 3 * [False]]))
     at, found = descend(posterior, EULER, recording, noise, start, enough=1e-9)
-    solution = eqx.filter_jit(solve)(found.equations, (noise / recording.reach) ** 2, at.u)
+    solution = eqx.filter_jit(solve)(found.equations, (noise / recording.start_std) ** 2, at.u)
     joint = Joint.laplace(recording, at, found.equations, solution, noise)
     drawn = silenced(joint.draw(3, 2**14, posterior, (4,), "quasi"))
     weights = weights_of(extra_costs(posterior, EULER, recording, at, noise, found.equations, drawn))
-    worth, u = worth_of(weights), np.asarray(drawn.unknowns.u)
+    worth, u = importance_sample_size(weights), np.asarray(drawn.unknowns.u)
     assert 0.2 * len(u) < worth < 0.9 * len(u)  # so there is something to be mended
 
     prior = np.random.default_rng(5).normal(size=(2**18, 4))
@@ -148,7 +155,7 @@ def test_weights_leave_out_what_is_not_finite_and_cut_the_heaviest():
     assert not weights[4:].any()
     heavy = weights_of(np.append(-2 * np.log(50), np.zeros(99)))  # 50 against 99 ones: cut to 10 times the mean, 14.9
     assert heavy[0] == pytest.approx(14.9 / (14.9 + 99))
-    assert worth_of(np.zeros(5)) == 0 == weights_of(np.full(5, np.nan)).sum()
+    assert importance_sample_size(np.zeros(5)) == 0 == weights_of(np.full(5, np.nan)).sum()
 
 
 def test_draws_are_kept_as_often_as_their_weights_say_to_within_one():
@@ -166,7 +173,7 @@ def test_kept_draws_are_those_of_the_posterior():
     rng = np.random.default_rng(8)
     draws = rng.normal(size=(512, 6))
     weights = weights_of((draws**2).sum(axis=1) * (1 / 0.6**2 - 1))
-    assert 80 < worth_of(weights) < 130
+    assert 80 < importance_sample_size(weights) < 130
     variances = [(draws[resampled(rng, weights, 128)] ** 2).mean() for _ in range(200)]
     weighed = (weights @ draws**2).mean()
     assert abs(np.mean(variances) - weighed) < 4 * np.std(variances) / np.sqrt(200)

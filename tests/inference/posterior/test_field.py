@@ -13,9 +13,9 @@ from sgpd.inference.posterior.field import feature_counts, sample_features
 
 CASES = {
     "free": (structures.Free(), 3),
-    "separable, unequal inputs": (structures.Separable(sees={"V": [[1.0, -1.0]]}), 4),
+    "separable, unequal inputs": (structures.Separable(depends_on={"V": [[1.0, -1.0]]}), 4),
     "separable, components": (structures.Separable(form="components"), 4),
-    "separable, seen along axes": (structures.Separable(sees={"V": [[1.0, 1.0], [1.0, 1.01]]}), 4),
+    "separable, seen along axes": (structures.Separable(depends_on={"V": [[1.0, 1.0], [1.0, 1.01]]}), 4),
     "hamiltonian": (structures.Hamiltonian(), 2),
     "tangent": (structures.QuadraticInvariant(form="tangent"), 3),
     "lie-poisson": (structures.QuadraticInvariant(form="lie-poisson"), 3),
@@ -47,7 +47,7 @@ def test_the_design_is_the_derivative_of_the_field_by_each_whitened_value(case):
 
 
 def test_one_dimension_needs_fewer_random_features_unless_frequencies_have_heavy_tails():
-    structure = structures.Separable(sees={"V": [[1.0, -1.0]]})  # V sees one coordinate, T two
+    structure = structures.Separable(depends_on={"V": [[1.0, -1.0]]})  # V sees one coordinate, T two
     posterior = initial_posterior(structure, recording(4), points=5)
     assert feature_counts(posterior, None) == (64, 256)
     assert feature_counts(posterior, 16) == (16, 16)

@@ -21,7 +21,7 @@ def case(request):
     """A joint Gaussian, and mean and covariance of (u, starts that are not known) by the full Hessian."""
     posterior, integrator, recording, at = problem("stormer-verlet", pinned=request.param)
     equations = linearise(posterior, integrator, recording, at, NOISE).equations
-    solution = eqx.filter_jit(solve)(equations, (NOISE / recording.reach) ** 2, at.u)
+    solution = eqx.filter_jit(solve)(equations, (NOISE / recording.start_std) ** 2, at.u)
     joint = eqx.filter_jit(Joint.laplace)(recording, at, equations, solution, NOISE)
     model = dense(posterior, integrator, recording, at)
     return joint, model.here, model.solution()[1], ~np.array(request.param)

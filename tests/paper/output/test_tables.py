@@ -96,10 +96,10 @@ def test_one_trial_has_no_std():
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ([0.41, 0.42], "0.006 (1 %) lower than the published 0.421 (0.1), within its spread"),
-        ([0.2, 0.3], "0.17 (41 %) lower than the published 0.421 (0.1), outside its spread"),
-        ([42.1, 42.1], "42 (1e+02 times) higher than the published 0.421 (0.1), outside its spread"),
-        ([0.6, 0.7], "0.23 (54 %) higher than the published 0.421 (0.1), outside its spread"),
+        ([0.41, 0.42], "0.006 (1 %) lower than the published 0.421 (0.1), within its standard deviation"),
+        ([0.2, 0.3], "0.17 (41 %) lower than the published 0.421 (0.1), outside its standard deviation"),
+        ([42.1, 42.1], "42 (1e+02 times) higher than the published 0.421 (0.1), outside its standard deviation"),
+        ([0.6, 0.7], "0.23 (54 %) higher than the published 0.421 (0.1), outside its standard deviation"),
         ([None, None], "no L2 error on exact truth (0 of 2 trials; 2 failed); the paper prints 0.421 (0.1)"),
     ],
 )

@@ -12,13 +12,13 @@ CLAIM = 46  # columns for the claim
 TOLD = ("FAIL", "ATTENTION", "NOT MEASURED")  # in this order, after the table
 
 
-def run_check(run: Path, strict: bool, talk: Talk) -> int:
+def run_check(path: Path, strict: bool, talk: Talk) -> int:
     """The exit code: 1 where a claim does not hold, with `strict` also where one deserves attention."""
     keep_compiled_programs()
     from sgpd.data.describing import amount
     from sgpd.runs.layout import RunFolder
 
-    folder = RunFolder.open(run)
+    folder = RunFolder.open(path)
     config, stored, model = folder.config(), folder.checks(), folder.model()
     fitted, _ = folder.recording()
     duration = long_enough(model, fitted)
@@ -32,13 +32,13 @@ def run_check(run: Path, strict: bool, talk: Talk) -> int:
     ]
     found = {**stored, "checks": checks}
     talk.data(found)
-    _tell(run, model, found, talk)
+    _tell(path, model, found, talk)
     verdicts = {check["verdict"] for check in checks}
     return FAILED if "FAIL" in verdicts or (strict and "ATTENTION" in verdicts) else DONE
 
 
-def _tell(run: Path, model, found: dict, talk: Talk):
-    talk.result(f"{run}: {model.posterior.structure.name} + {model.integrator.name}")
+def _tell(path: Path, model, found: dict, talk: Talk):
+    talk.result(f"{path}: {model.posterior.structure.name} + {model.integrator.name}")
     talk.result(_row("claim", "measured", "limit", "verdict"), style="bold")
     for check in found["checks"]:
         first, *more = wrap(check["title"], CLAIM - 1)

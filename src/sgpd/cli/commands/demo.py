@@ -21,23 +21,23 @@ NOISE_VARIANCE = 0.01
 def run_demo(out: Path, seed: int):
     """Simulate, fit, forecast, check, draw, report."""
     talk, began = Talk(), time.monotonic()
-    recording, run = out / "recording.csv", out / "run"
+    recording, folder = out / "recording.csv", out / "run"
     run_simulate("pendulum", recording, None, seed, NOISE_VARIANCE, None, None, talk, hint=False)
     given = given_settings(structure="separable", holdout="20%", seed=seed)
-    findings = run_fit([str(recording)], given, Where(run, force=True), talk)
+    findings = run_fit([str(recording)], given, Where(folder, force=True), talk)
     assert findings is not None  # a fit that is forced has something to do
-    _compare(findings.model, run, out / "forecast.png", seed, talk)
-    run_report(run, talk, findings)
+    _compare(findings.model, folder, out / "forecast.png", seed, talk)
+    run_report(folder, talk, findings)
     talk.say("done", f"{time.monotonic() - began:.0f} s in all; all files are in {out}")
 
 
-def _compare(model: "Model", run: Path, figure: Path, seed: int, talk: Talk):
+def _compare(model: "Model", folder: Path, figure: Path, seed: int, talk: Talk):
     """The forecast against the truth, which is known here."""
     from sgpd import systems
     from sgpd.report import forecast_figure, save_figure
     from sgpd.runs.layout import RunFolder
 
-    system, (fitted, _) = systems.get("pendulum"), RunFolder(run).recording()
+    system, (fitted, _) = systems.get("pendulum"), RunFolder(folder).recording()
     forecast = model.predict(system.x0, duration=system.horizon, paths=64, seed=seed)
     truth = system.simulate(system.x0, forecast.times)
     save_figure(forecast_figure(forecast, fitted, truth), figure)

@@ -44,7 +44,7 @@ class Findings:
 
     @property
     def error(self) -> dict[str, float]:
-        """Of the best estimate on what was held out, as a share of the recording's spread, by coordinate."""
+        """Of the best estimate on what was held out, by coordinate, in standard deviations of the recording."""
         if self.held_out is None:
             return {}
         return {name: float(share) for name, share in zip(self.model.names, self.held_out.error, strict=True)}
@@ -72,7 +72,7 @@ class Findings:
             "duration": self.duration,
             "time_unit": self.time_unit,
             "learned": self.learned,
-            "noise": dict(zip(self.model.names, map(float, self.model.noise), strict=True)),
+            "noise": dict(zip(self.model.names, map(float, self.model.noise_std), strict=True)),
             "held_out_error": self.error,
             "checked_to": self.checked_to,
         }

@@ -81,6 +81,12 @@ def fit(
         list[str] | None,
         typer.Option(metavar="NAME=V", help="Of the structure, as form=lie-poisson.", rich_help_panel=MODEL),
     ] = None,
+    depends_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="V='q1 - q2'", help="What a latent depends on alone; may be repeated.", rich_help_panel=MODEL
+        ),
+    ] = None,
     integrator: Annotated[
         str | None,
         typer.Option(
@@ -106,7 +112,7 @@ def fit(
     x0_known: Annotated[
         bool, typer.Option("--x0-known", help="The first row of each run is exact.", rich_help_panel=MODEL)
     ] = False,
-    # the run
+    # the run folder
     out: Annotated[Path | None, typer.Option(metavar="RUN", help="The run folder.", rich_help_panel=RUN)] = None,
     holdout: Annotated[
         str | None,
@@ -114,9 +120,11 @@ def fit(
     ] = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Default: 0.", rich_help_panel=RUN)] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with an interrupted run.", rich_help_panel=RUN)
+        bool, typer.Option("--resume", help="Go on with an interrupted fit.", rich_help_panel=RUN)
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a run that is there.", rich_help_panel=RUN)] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a run folder that is there.", rich_help_panel=RUN)
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Read, guess, print; write nothing.", rich_help_panel=RUN)
     ] = False,
@@ -144,6 +152,7 @@ def fit(
         decimal=decimal,
         structure=structure,
         options=option,
+        depends_on=depends_on,
         integrator=integrator,
         inference=inference,
         inducing=inducing,

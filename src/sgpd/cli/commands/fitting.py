@@ -39,7 +39,7 @@ class Where:
 
 
 def run_fit(files: Sequence[str], given: dict[str, Any], where: Where, talk: Talk) -> Findings | None:
-    """Start a run, go on with one, or only look at the data. None where there was nothing to fit."""
+    """Start a fit, go on with one, or only look at the data. None where there was nothing to fit."""
     if where.dry_run:
         _look(files, given, talk)
         return None
@@ -91,7 +91,7 @@ def _work(folder: "RunFolder", state: "State", files: Sequence[str], given: dict
 
 
 def _fit(folder: "RunFolder", talk: Talk) -> Findings:
-    """Everything comes from the folder, so that a run that goes on is the run that was begun."""
+    """Everything comes from the folder, so that a fit that goes on is the fit that was begun."""
     settings = folder.config()["settings"]
     fitted, held_out = folder.recording()
     model = _model(folder, settings, fitted, talk)
@@ -129,7 +129,10 @@ def _model(folder: "RunFolder", settings: dict[str, Any], fitted, talk: Talk) ->
 def _engine(settings: dict[str, Any]):
     from sgpd.models.fit import ENGINES
 
-    engine, points = ENGINES[settings["inference"]](), settings.get("inducing")  # a run of before may not have it
+    engine, points = (
+        ENGINES[settings["inference"]](),
+        settings.get("inducing"),
+    )  # a run folder of before may not have it
     return engine if points is None else replace(engine, inducing=points)
 
 
@@ -188,15 +191,15 @@ def _tell(findings: Findings, out: Path, seconds: float, talk: Talk):
     talk.result("  noise           ", f"{noise} (standard deviation, learned)")
     if found["held_out_error"]:
         shares = ", ".join(f"{share:.0%} ({name})" for name, share in found["held_out_error"].items())
-        reach = amount(found["checked_to"], found["time_unit"], digits=3)
-        talk.result("  held out        ", f"rollout error {shares} of the data's spread over {reach}")
+        tested_to = amount(found["checked_to"], found["time_unit"], digits=3)
+        talk.result("  held out        ", f"rollout error {shares} of the data's standard deviation over {tested_to}")
     for check in found["checks"]:
         talk.verdict(check["verdict"], " ".join(part for part in (check["sentence"], check["remedy"]) if part))
     talk.result("Verdict: ", found["sentence"])
 
 
 def tell_next(findings: Findings, out: Path, talk: Talk):
-    """What to do with a fitted run: forecast as far as that was tested, or as the recording is long."""
+    """What to do with a run folder: forecast as far as that was tested, or as the recording is long."""
     ahead = two_digits(findings.checked_to or findings.duration / TIMES_LONGER)
     talk.result("Next:    ", f"sgpd report {out}")
     talk.result("         ", f"sgpd predict {out} --duration {ahead:g} --out forecast.csv")

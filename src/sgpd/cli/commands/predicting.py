@@ -34,8 +34,8 @@ class Ask:
     seed: int = 0
 
 
-def run_predict(run: Path, ask: Ask, out: Path, paths_out: Path | None, talk: Talk):
-    """Forecast from a run and write the table."""
+def run_predict(path: Path, ask: Ask, out: Path, paths_out: Path | None, talk: Talk):
+    """Forecast from a run folder and write the table."""
     _require_sound(ask)
     levels = _levels(ask.level)
     require_table_file(out)
@@ -44,7 +44,7 @@ def run_predict(run: Path, ask: Ask, out: Path, paths_out: Path | None, talk: Ta
     keep_compiled_programs()
     from sgpd.runs.layout import RunFolder
 
-    folder = RunFolder.open(run)
+    folder = RunFolder.open(path)
     config, stored = folder.config(), folder.checks()
     _require_other_files(folder, config, out, paths_out)
     model, (fitted, _) = folder.model(), folder.recording()
@@ -59,7 +59,7 @@ def run_predict(run: Path, ask: Ask, out: Path, paths_out: Path | None, talk: Ta
             x0, duration=ask.duration, step=ask.step, integrator=integrator, paths=ask.paths, seed=ask.seed, run=index
         )
     _tell_reach(stored, forecast, fitted.time_unit, talk)
-    about = _about(run, config, stored, model, ask, forecast)
+    about = _about(path, config, stored, model, ask, forecast)
     about["units"][fitted.time_name] = fitted.time_unit
     _write(forecast, fitted.time_name, levels, out, paths_out, about, talk)
 
@@ -89,12 +89,12 @@ def _levels(text: str) -> list[float]:
 
 
 def _require_other_files(folder: "RunFolder", config: dict, out: Path, paths_out: Path | None):
-    """A forecast never replaces the recording that it comes from, nor a file of the run."""
+    """A forecast never replaces the recording that it comes from, nor a file of the run folder."""
     targets = [path.resolve() for path in (out, paths_out) if path is not None]
     taken = {Path(file["path"]) for file in config["files"]} | set(folder.path.resolve().glob("*"))
     for target in targets:
         if target in taken:
-            raise BadInput(f"{target}: this file belongs to the run", "choose another name", str(target))
+            raise BadInput(f"{target}: this file belongs to the run folder", "choose another name", str(target))
     if len(set(targets)) < len(targets):
         raise BadInput(f"{out}: --out and --paths-out are the same file", "choose another --paths-out", str(out))
 
@@ -160,13 +160,13 @@ def _tell_reach(stored: dict, forecast: "Forecast", unit: str, talk: Talk):
     from sgpd.data.describing import amount
 
     ahead = float(forecast.times[-1] - forecast.times[0])
-    reach = stored.get("checked_to") or 0.0
-    if reach == 0:
+    tested_to = stored.get("checked_to") or 0.0
+    if tested_to == 0:
         talk.attention("The bands were not checked on any held-out recording; fit with `--holdout 20%` to do so.")
-    elif ahead > reach:
-        rest = amount(ahead - reach, unit, digits=3)
+    elif ahead > tested_to:
+        rest = amount(ahead - tested_to, unit, digits=3)
         talk.attention(
-            f"Forecasts were tested to {amount(reach, unit, digits=3)} ahead; the other {rest} are untested."
+            f"Forecasts were tested to {amount(tested_to, unit, digits=3)} ahead; the other {rest} are untested."
         )
     for check in stored.get("checks", []):
         about_bands = check.get("group") == "held out" or check.get("id") == "draws"
@@ -174,10 +174,10 @@ def _tell_reach(stored: dict, forecast: "Forecast", unit: str, talk: Talk):
             talk.remark(check["verdict"], check["sentence"])
 
 
-def _about(run: Path, config: dict, stored: dict, model: "Model", ask: Ask, forecast: "Forecast") -> dict:
+def _about(path: Path, config: dict, stored: dict, model: "Model", ask: Ask, forecast: "Forecast") -> dict:
     return {
         "schema": "sgpd.forecast/1",
-        "run": str(run),
+        "run": str(path),
         "units": dict(zip(model.names, model.units, strict=True)),
         "structure": model.posterior.structure.name,
         "integrator": "adaptive" if ask.adaptive else model.integrator.name,

@@ -46,6 +46,7 @@ def prepare(files: Sequence[str], settings: dict[str, Any], talk: Talk) -> Prepa
     if settings["holdout"] is not None:
         fitted, held_out, sentence = hold_out(reading.data, settings["holdout"])
         said = (*said, ("split", sentence))
+    structure = structure.named(fitted.names)
     structure.groups(fitted.dimension)  # refuses a state that it cannot have
     method = choose_integrator(settings["integrator"], structure, fitted)
     require_compatible(structure.traits(fitted.dimension), method, structure.name)

@@ -8,19 +8,19 @@ from sgpd.cli.talk import Talk
 from sgpd.xla.cache import keep_compiled_programs
 
 
-def run_report(run: Path, talk: Talk, findings: Findings | None = None) -> Path:
-    """Write RUN/report.html and say where it is. What was just found out about the run is not measured again."""
+def run_report(path: Path, talk: Talk, findings: Findings | None = None) -> Path:
+    """Write RUN/report.html and say where it is. What was just found out about the fit is not measured again."""
     keep_compiled_programs()
     from sgpd.report import write_report
     from sgpd.runs.layout import RunFolder
 
-    folder = RunFolder.open(run)
+    folder = RunFolder.open(path)
     config, stored = folder.config(), folder.checks()
     fitted, held_out = folder.recording()
     if findings is None:
         findings = examine(folder.model(), fitted, held_out, config["seed"], talk)
     talk.say("report", "drawing")
-    about = about_run(run, config, stored.get("seconds"), findings.problems)
+    about = about_run(path, config, stored.get("seconds"), findings.problems)
     with talk.heeding():
         page = write_report(
             folder.path / "report.html", findings.model, fitted, findings.claims, about, findings.held_out
@@ -30,12 +30,12 @@ def run_report(run: Path, talk: Talk, findings: Findings | None = None) -> Path:
     return page
 
 
-def about_run(run: Path, config: dict, seconds: float | None, problems: Sequence[str]):
+def about_run(path: Path, config: dict, seconds: float | None, problems: Sequence[str]):
     """What the page says besides numbers."""
     from sgpd.report import About
 
     return About(
-        title=run.resolve().name,
+        title=path.resolve().name,
         command=config["command"],
         files=tuple((file["given"], file["sha256"]) for file in config["files"]),
         said=tuple((word, sentence) for word, sentence in config["said"]),

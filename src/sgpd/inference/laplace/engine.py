@@ -1,16 +1,16 @@
 """The default engine: the best field by staged shooting, kernels and noise by the evidence, then a joint Gaussian.
 
-1. Restart every 20 rows, where there are hardly any local optima: fit, tune kernels and noise, until settled.
+1. Restart every 20 rows, where there are hardly any local optima: fit, tune kernels and noise, until converged.
 2. Fit with restarts half as often, again and again, then tune once more with every piece in one rollout. If that is
    so unstable that the evidence is not finite, begin again with pieces half as long.
-3. Where residuals are not white, fit once more with rows counted for what they are worth.
+3. Where residuals are not white, fit once more with inflated noise: τ rows count as one, their autocorrelation time.
 4. The Gaussian around that optimum, over inducing values and starts together. Where its draws do not cost what it
    expects, those are stored that fit, or draws by randomise-then-optimise.
 """
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,25 +24,33 @@ from sgpd.data import Trajectories, Windows, windows
 from sgpd.data.smoothing import noise_std
 from sgpd.errors import NumericalFailure, Outcome
 from sgpd.gp import Kernel, SquaredExponential
-from sgpd.gp.features import Spread
+from sgpd.gp.features import Sampling
 from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.diagnosis import Diagnosis, diagnose
 from sgpd.inference.initial import gaussians
-from sgpd.inference.laplace.evidence import TIGHT, Hyper, Judged, Tuned, judge, tune
-from sgpd.inference.laplace.linear_model import Recording, Shooting
-from sgpd.inference.laplace.sampling import Fresh, extra_costs, randomise_then_optimise, resampled, weights_of, worth_of
+from sgpd.inference.laplace.evidence import TIGHT, Evidence, Hyper, Tuned, evidence_of, tune
+from sgpd.inference.laplace.linear_model import Recording, ShootingState
+from sgpd.inference.laplace.sampling import (
+    Randomisation,
+    extra_costs,
+    importance_sample_size,
+    randomise_then_optimise,
+    resampled,
+    weights_of,
+)
 from sgpd.inference.laplace.shooting import descend
 from sgpd.inference.posterior.field import FieldPosterior, feature_counts, sample_features
 from sgpd.inference.posterior.joint import Drawn, Joint, Stored, Stream
-from sgpd.inference.residuals import rows_a_look
+from sgpd.inference.residuals import autocorrelation_times
 from sgpd.inference.starts import pinned_starts, smoothed_rows
 from sgpd.integrators import Integrator
+from sgpd.renamed import take_renamed
 
 SHORT = 20  # rows between restarts in the first stage
 LONGEST = 500  # rows of one rollout; a longer recording is cut
 TUNING, DRAWING = 6, 6  # how much longer it takes to tune kernels and noise, and to draw, than to fit once
-POOL, MOST = 4, 16  # draws of the Gaussian, by which it is judged, for each that would be stored: at first, at most
-LINEAR = 0.8  # of its draws: if they are worth so many of the posterior, the Gaussian is taken for it
+POOL, MOST = 4, 16  # draws of the Gaussian, by which it is evidence, for each that would be stored: at first, at most
+LINEAR = 0.8  # effective sample size of its draws, as a share, from which the Gaussian is taken for the posterior
 
 Progress = Callable[[int, int], None]
 
@@ -53,17 +61,21 @@ class Laplace:
 
     kernel: type[Kernel] = SquaredExponential
     inducing: int | None = None  # points for each latent; None: by dimension
-    noise: Sequence[float] | np.ndarray | None = None  # standard deviations known beforehand; None: found
+    noise_std: Sequence[float] | np.ndarray | None = None  # known beforehand; None: found
     features: int | None = None  # random ones for each latent; None: by dimension
-    spread: Spread = "quasi"
+    sampling: Sampling = "quasi"  # of the features' frequencies
     stored: int = 128  # draws that are kept where a Gaussian does not describe the posterior
+    noise: InitVar[Sequence[float] | np.ndarray | None] = None  # old name of noise_std
+    spread: InitVar[Sampling | None] = None  # old name of sampling
 
-    def __post_init__(self):
-        if self.noise is not None:  # settings are part of what is compiled, so they must be hashable
-            object.__setattr__(self, "noise", tuple(map(float, self.noise)))
+    def __post_init__(self, noise, spread):
+        take_renamed(self, "noise", noise, "noise_std")
+        take_renamed(self, "spread", spread, "sampling")
+        if self.noise_std is not None:  # settings are part of what is compiled, so they must be hashable
+            object.__setattr__(self, "noise_std", tuple(map(float, self.noise_std)))
 
 
-class Found(NamedTuple):
+class PosteriorResult(NamedTuple):
     """What the engine gives."""
 
     posterior: FieldPosterior
@@ -94,7 +106,7 @@ def fit_laplace(
     progress: Progress | None = None,
     checkpoint: str | Path | None = None,
     longest: int = LONGEST,
-) -> Found:
+) -> PosteriorResult:
     """Fit one recording (or several runs of one system), in pieces of at most `longest` rows.
 
     Where rollouts over such pieces are so unstable that nothing is left of the evidence but rounding, they are halved.
@@ -103,7 +115,7 @@ def fit_laplace(
     pieces = windows(data, min(max(map(len, data.runs)), longest))
     pinned = pinned_starts(pieces, x0)
     recording = Recording.of(data, pieces, pinned)
-    noise = on_device(noise_std(data) if settings.noise is None else np.asarray(settings.noise, float))
+    noise = on_device(noise_std(data) if settings.noise_std is None else np.asarray(settings.noise_std, float))
     guess = guess.plain()
     start = Hyper.unchanged(guess, noise)
     kept = Checkpoint(checkpoint, (guess, recording, repr((settings, integrator, x0, seed))))
@@ -114,11 +126,11 @@ def fit_laplace(
     work = np.cumsum([TUNING if index in tuned_at else 1 for index in range(len(lengths))] + [DRAWING]).tolist()
     for index, length in list(enumerate(lengths))[done:]:
         restart = on_device(np.broadcast_to(np.arange(rows.shape[1]) % length == 0, rows.shape[:2]))
-        at = Shooting(u, rows, restart)
+        at = ShootingState(u, rows, restart)
         if index not in tuned_at:
             at, found = descend(hyper.kernels(guess), integrator, recording, jnp.exp(hyper.noise), at)
         else:
-            tuned = tune(guess, start, hyper, integrator, recording, at, settings.noise is not None)
+            tuned = tune(guess, start, hyper, integrator, recording, at, settings.noise_std is not None)
             at, found, hyper = tuned.at, tuned.found, tuned.hyper
             history += [{"restart": length, "round": k, "objective": value} for k, value in enumerate(tuned.values)]
         u, rows = at.u, found.along.rows
@@ -132,12 +144,12 @@ def fit_laplace(
         # The checkpoint is that of the longer pieces, whose fit goes on to here again.
         return fit_laplace(data, guess, integrator, settings, x0, seed, progress, longest=half)
     optimum = _Optimum(guess, start, integrator, recording, tuned, settings)
-    worth = rows_a_look(recording, np.asarray(rows))
-    posterior, joint, facts = _found(optimum, worth, seed)
+    times = autocorrelation_times(recording, np.asarray(rows))
+    posterior, joint, facts = _posterior(optimum, times, seed)
     report(work[-1], work[-1])
     noise = np.asarray(tuned.noise)
     diagnosis = diagnose(data, recording, posterior, np.asarray(rows), noise, facts)
-    return Found(posterior, noise, joint, pieces, history, facts, diagnosis)
+    return PosteriorResult(posterior, noise, joint, pieces, history, facts, diagnosis)
 
 
 def _lengths(rows: int) -> list[int]:
@@ -163,25 +175,25 @@ class _Optimum(NamedTuple):
         """The kernels that were found."""
         return self.tuned.hyper.kernels(self.guess)
 
-    def judged(self) -> Judged:
+    def evidence(self) -> Evidence:
         """The linear model there."""
-        return judge(self.tuned, self.start, self.guess, self.recording)
+        return evidence_of(self.tuned, self.start, self.guess, self.recording)
 
-    def by_looks(self, worth: np.ndarray) -> "_Optimum":
-        """Under the same kernels, when so many rows of each channel count as one: with σ² as many times larger."""
-        hyper = self.tuned.hyper._replace(noise=self.tuned.hyper.noise + jnp.log(on_device(worth)) / 2)
+    def with_inflated_noise(self, times: np.ndarray) -> "_Optimum":
+        """Under the same kernels, with σ² of each channel so many times larger: that many rows count as one."""
+        hyper = self.tuned.hyper._replace(noise=self.tuned.hyper.noise + jnp.log(on_device(times)) / 2)
         kernels = hyper.kernels(self.guess)
         at, found = descend(kernels, self.integrator, self.recording, jnp.exp(hyper.noise), self.tuned.at, TIGHT)
         return self._replace(tuned=self.tuned._replace(hyper=hyper, at=at, found=found))
 
 
-def _found(optimum: _Optimum, worth: np.ndarray, seed: int) -> tuple[FieldPosterior, Joint, dict]:
-    """The posterior around the optimum when so many rows of each channel are worth one, and facts about it."""
-    judged, settings = optimum.judged(), optimum.settings
-    asked = feature_counts(optimum.posterior, settings.features, settings.spread)
-    counted = optimum.by_looks(worth) if (worth > 1).any() else optimum
+def _posterior(optimum: _Optimum, times: np.ndarray, seed: int) -> tuple[FieldPosterior, Joint, dict]:
+    """The posterior around the optimum, given the autocorrelation times of residuals, and facts about it."""
+    evidence, settings = optimum.evidence(), optimum.settings
+    asked = feature_counts(optimum.posterior, settings.features, settings.sampling)
+    counted = optimum.with_inflated_noise(times) if (times > 1).any() else optimum
     tuned, posterior = counted.tuned, counted.posterior
-    solution = counted.judged().solution
+    solution = counted.evidence().solution
     joint = Joint.laplace(optimum.recording, tuned.at, tuned.found.equations, solution, tuned.noise)
     for features in dict.fromkeys((asked, feature_counts(optimum.posterior, 0))):
         draws = _draws(counted, joint, features, seed)
@@ -191,16 +203,18 @@ def _found(optimum: _Optimum, worth: np.ndarray, seed: int) -> tuple[FieldPoster
     root = np.asarray(joint.root)
     values = gaussians(posterior.whitened, np.asarray(joint.mean), root @ root.T)
     facts = {
-        "log_evidence": float(judged.log_evidence),
+        "log_evidence": float(evidence.log_evidence),
         "parameters": joint.mean.size,
-        "effective_parameters": float(joint.mean.size - np.trace(np.linalg.inv(np.asarray(judged.solution.precision)))),
-        "settled": tuned.settled,
-        "rows_a_look": worth.tolist(),
+        "effective_parameters": float(
+            joint.mean.size - np.trace(np.linalg.inv(np.asarray(evidence.solution.precision)))
+        ),
+        "converged": tuned.converged,
+        "autocorrelation_times": times.tolist(),
         "draws": draws.kind,
         "features": list(features),
         "features_dropped": features != asked,
         "drawn": draws.drawn,
-        "worth": draws.worth,
+        "importance_sample_size": draws.effective,
         "stored_draws": 0 if draws.stored is None else draws.stored.different,
         "failed_draws": draws.failed,
     }
@@ -212,7 +226,7 @@ class _Draws(NamedTuple):
 
     kind: str
     drawn: int  # from the Gaussian
-    worth: float  # of those
+    effective: float  # importance sample size of those
     stored: Stored | None = None
     failed: int = 0
 
@@ -222,23 +236,25 @@ def _draws(optimum: _Optimum, joint: Joint, features: tuple[int, ...], seed: int
     integrator, recording, tuned = optimum.integrator, optimum.recording, optimum.tuned
     posterior, settings = optimum.posterior, optimum.settings
     drawn, weights = _weighed(optimum, joint, POOL, features, seed)
-    if settings.stored * POOL / MOST <= worth_of(weights) < settings.stored:  # more of them will be enough
+    if (
+        settings.stored * POOL / MOST <= importance_sample_size(weights) < settings.stored
+    ):  # more of them will be enough
         drawn, weights = _weighed(optimum, joint, MOST, features, seed)
-    pool, worth = len(weights), worth_of(weights)
-    if worth >= LINEAR * pool:
-        return _Draws("gaussian", pool, worth)
-    if worth >= settings.stored:
+    pool, effective = len(weights), importance_sample_size(weights)
+    if effective >= LINEAR * pool:
+        return _Draws("gaussian", pool, effective)
+    if effective >= settings.stored:
         kept = resampled(Stream.CHOSEN.of(seed), weights, settings.stored)
-        return _Draws("weighed", pool, worth, Stored.of(drawn.unknowns, kept, seed))
+        return _Draws("weighed", pool, effective, Stored.of(drawn.unknowns, kept, seed))
     rng, count = Stream.RANDOMISED.of(seed), settings.stored
-    random = sample_features(Stream.FEATURES.of(seed), posterior, features, settings.spread, count)
-    fresh = Fresh.of(rng, count, recording, tuned.at)
-    found, ok = randomise_then_optimise(posterior, integrator, recording, tuned.at, tuned.noise, random, fresh)
+    random = sample_features(Stream.FEATURES.of(seed), posterior, features, settings.sampling, count)
+    randomisation = Randomisation.of(rng, count, recording, tuned.at)
+    found, ok = randomise_then_optimise(posterior, integrator, recording, tuned.at, tuned.noise, random, randomisation)
     kept = np.flatnonzero(ok)
     failed = len(ok) - len(kept)
     if len(ok) < count or failed > count / 2:
-        return _Draws("failed", pool, worth, failed=failed)
-    return _Draws("randomised", pool, worth, Stored.of(found, kept, seed), failed)
+        return _Draws("failed", pool, effective, failed=failed)
+    return _Draws("randomised", pool, effective, Stored.of(found, kept, seed), failed)
 
 
 def _weighed(
@@ -246,6 +262,6 @@ def _weighed(
 ) -> tuple[Drawn, np.ndarray]:
     """So many draws of the Gaussian for each that would be stored, and what they weigh in the posterior."""
     posterior, settings, tuned = optimum.posterior, optimum.settings, optimum.tuned
-    drawn = joint.draw(seed, pool * settings.stored, posterior, features, settings.spread)
+    drawn = joint.draw(seed, pool * settings.stored, posterior, features, settings.sampling)
     given = (posterior, optimum.integrator, optimum.recording, tuned.at, tuned.noise, tuned.found.equations)
     return drawn, weights_of(extra_costs(*given, drawn))

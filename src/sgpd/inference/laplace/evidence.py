@@ -2,7 +2,7 @@
 
 Around the best rollout the model is linear and Gaussian (`linear_model.py`), and its evidence is a closed formula of
 the kernels and the noise: the mode moves with them, exactly, and only the derivative of the rollout is held fixed.
-Maximise it within a box, fit again with the new kernels, linearise there, until nothing moves.
+Maximise it within a trust region, fit again with the new kernels, linearise there, until nothing moves.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from sgpd.arrays import Scalar, on_device
 from sgpd.gp import prior_root
 from sgpd.inference.laplace.linear_model import (
     Recording,
-    Shooting,
+    ShootingState,
     Solution,
     log_evidence,
     moved,
@@ -31,11 +31,11 @@ from sgpd.inference.laplace.shooting import Linearised, descend
 from sgpd.inference.posterior.field import FieldPosterior, LatentGroup
 from sgpd.integrators import Integrator
 
-BOX = 0.7  # how far a logarithm may move in one round
-STUCK = 0.02  # no move of a logarithm by more than this helps: settled too
+TRUST_RADIUS = 0.7  # of the trust region: how far a logarithm may move in one round
+SMALLEST_RADIUS = 0.02  # no move of a logarithm by more than this helps: converged, too
 ROUNDS = 24
 TIGHT = 1e-4  # the fall of the cost that ends a fit, as a share
-SETTLED = 0.03  # nats: a round that gains less is the last
+CONVERGED = 0.03  # nats: a round that gains less is the last
 # Standard deviations of the priors of the logarithms. A trend's variances have that of a variance: with 20 instead of 6
 # evidences of pendulum, non-separable system and rigid body differ by 0.5 nat at most. For a polynomial no lengthscale
 # is too long: half of these widths held lengthscales back, and bands were too wide. But axes are estimates: with 5,
@@ -89,10 +89,10 @@ class Tuned(NamedTuple):
     """The best field under the best kernels and noise."""
 
     hyper: Hyper
-    at: Shooting
+    at: ShootingState
     found: Linearised
     values: tuple[float, ...]  # log evidence and log prior after each round
-    settled: bool
+    converged: bool
 
     @property
     def noise(self) -> Float[Array, " d"]:
@@ -106,29 +106,29 @@ def tune(
     hyper: Hyper,
     integrator: Integrator,
     recording: Recording,
-    at: Shooting,
+    at: ShootingState,
     known_noise: bool = False,
 ) -> Tuned:
     """Alternate between the best field and the best kernels and noise; `start` is the centre of their prior."""
     at, found = descend(hyper.kernels(original), integrator, recording, jnp.exp(hyper.noise), at, TIGHT)
-    values, box = [_value(hyper, start, original, recording, at, found)], BOX
+    values, radius = [_value(hyper, start, original, recording, at, found)], TRUST_RADIUS
     for _ in range(ROUNDS):
-        proposal = _maximised(hyper, start, original, recording, at, found, box, known_noise)
+        proposal = _maximised(hyper, start, original, recording, at, found, radius, known_noise)
         there = _refitted(proposal, hyper, start, original, integrator, recording, at, found)
         value = _value(proposal, start, original, recording, *there)
-        if not value > values[-1] - SETTLED:  # worse, or not a number: the linear model was not to be trusted so far
-            box /= 4
-            if box < STUCK:
-                return Tuned(hyper, at, found, tuple(values), settled=True)
+        if not value > values[-1] - CONVERGED:  # worse, or not a number: the linear model was not to be trusted so far
+            radius /= 4
+            if radius < SMALLEST_RADIUS:
+                return Tuned(hyper, at, found, tuple(values), converged=True)
             continue
         hyper, (at, found) = proposal, there
         values.append(value)
-        if values[-1] - values[-2] < SETTLED:
-            return Tuned(hyper, at, found, tuple(values), settled=True)
-    return Tuned(hyper, at, found, tuple(values), settled=False)
+        if values[-1] - values[-2] < CONVERGED:
+            return Tuned(hyper, at, found, tuple(values), converged=True)
+    return Tuned(hyper, at, found, tuple(values), converged=False)
 
 
-class Judged(NamedTuple):
+class Evidence(NamedTuple):
     """The linear model under some kernels and noise."""
 
     minus: Scalar  # minus the log evidence and the log prior
@@ -143,9 +143,9 @@ def objective(
     start: Hyper,
     original: FieldPosterior,
     recording: Recording,
-    at: Shooting,
+    at: ShootingState,
     found: Linearised,
-) -> Judged:
+) -> Evidence:
     """How good these logarithms are, around the best rollout."""
     centre, unravel = ravel_pytree(start)
     width, _ = ravel_pytree(start.width(original))
@@ -153,15 +153,15 @@ def objective(
     def minus(flat):
         hyper = unravel(flat)
         noise, j = jnp.exp(hyper.noise), response(found.along, hyper.kernels(original))
-        solved = solve(regression(recording, at, found.along, j, noise), (noise / recording.reach) ** 2, at.u)
+        solved = solve(regression(recording, at, found.along, j, noise), (noise / recording.start_std) ** 2, at.u)
         evidence = log_evidence(recording, solved, noise)
         return jnp.sum(((flat - centre) / width) ** 2) / 2 - evidence, (evidence, solved)
 
     (value, rest), gradient = jax.value_and_grad(minus, has_aux=True)(flat)
-    return Judged(value, gradient, *rest)
+    return Evidence(value, gradient, *rest)
 
 
-def judge(tuned: Tuned, start: Hyper, original: FieldPosterior, recording: Recording) -> Judged:
+def evidence_of(tuned: Tuned, start: Hyper, original: FieldPosterior, recording: Recording) -> Evidence:
     """How good what was found is."""
     return objective(ravel_pytree(tuned.hyper)[0], start, original, recording, tuned.at, tuned.found)
 
@@ -176,26 +176,26 @@ def rewhitening(hyper: Hyper, seen_by: Hyper, original: FieldPosterior) -> Float
 def _rewhitened(old: LatentGroup, new: LatentGroup) -> Float[Array, "count unknowns unknowns"]:
     roots = lambda g: jax.vmap(lambda k, x: prior_root(k, x, g.jitter))(g.kernel, g.inducing)
     values = jax.vmap(lambda a, b: solve_triangular(b, a, lower=True))(roots(old), roots(new))
-    return jax.vmap(block_diag)(values, jax.vmap(jnp.diag)(old.spreads / new.spreads))
+    return jax.vmap(block_diag)(values, jax.vmap(jnp.diag)(old.stds / new.stds))
 
 
 def _value(hyper: Hyper, start: Hyper, original, recording, at, found) -> float:
     return -float(objective(ravel_pytree(hyper)[0], start, original, recording, at, found).minus)
 
 
-def _maximised(hyper: Hyper, start: Hyper, original, recording, at, found, box: float, known_noise: bool) -> Hyper:
+def _maximised(hyper: Hyper, start: Hyper, original, recording, at, found, radius: float, known_noise: bool) -> Hyper:
     from scipy.optimize import minimize  # slow to import
 
     flat, unravel = ravel_pytree(hyper)
     flat = np.asarray(flat)
-    moves = np.full(flat.shape, box)
+    moves = np.full(flat.shape, radius)
     if known_noise:
         moves[-hyper.noise.shape[0] :] = 0.0
 
     def evaluate(x):
-        judged = objective(on_device(x), start, original, recording, at, found)
-        value = float(judged.minus)
-        return (value, np.asarray(judged.gradient)) if np.isfinite(value) else (1e10, np.zeros_like(x))
+        evidence = objective(on_device(x), start, original, recording, at, found)
+        value = float(evidence.minus)
+        return (value, np.asarray(evidence.gradient)) if np.isfinite(value) else (1e10, np.zeros_like(x))
 
     bounds = list(zip(flat - moves, flat + moves, strict=True))
     best = minimize(evaluate, flat, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 15})
@@ -204,7 +204,7 @@ def _maximised(hyper: Hyper, start: Hyper, original, recording, at, found, box: 
 
 def _refitted(
     proposal: Hyper, hyper: Hyper, start: Hyper, original, integrator, recording, at, found
-) -> tuple[Shooting, Linearised]:
+) -> tuple[ShootingState, Linearised]:
     """The best field under new kernels, from the linear model's guess, or from the same values if that leads astray."""
     changed, noise = proposal.kernels(original), jnp.exp(proposal.noise)
     by_model, by_values = _guesses(proposal, hyper, start, original, recording, at, found)
@@ -217,7 +217,9 @@ def _refitted(
 _moved = eqx.filter_jit(moved)
 
 
-def _guesses(proposal: Hyper, hyper: Hyper, start: Hyper, original, recording, at, found) -> tuple[Shooting, Shooting]:
+def _guesses(
+    proposal: Hyper, hyper: Hyper, start: Hyper, original, recording, at, found
+) -> tuple[ShootingState, ShootingState]:
     solved = objective(ravel_pytree(proposal)[0], start, original, recording, at, found).solution
     same = rewhitening(hyper, proposal, original) @ at.u
     return _moved(recording, at, solved, jnp.exp(proposal.noise)), eqx.tree_at(lambda s: s.u, at, same)

@@ -27,7 +27,7 @@ from sgpd.fields import Field
 from sgpd.inference.posterior.field import Features, FieldPosterior
 from sgpd.integrators import Integrator, respond
 
-REACH = 3.0  # standard deviation of the prior of starts, in those of the data
+START_STD = 3.0  # standard deviation of the prior of starts, in those of the data
 
 
 class Recording(eqx.Module):
@@ -38,20 +38,20 @@ class Recording(eqx.Module):
     steps: Float[Array, "r n-1 m"]
     pinned: Bool[Array, " r"]  # pieces whose first state is exact
     centre: Float[Array, "r d"]  # prior of the starts
-    reach: Float[Array, " d"]
+    start_std: Float[Array, " d"]
 
     @classmethod
     def of(cls, data: Trajectories, pieces: Windows, pinned: np.ndarray) -> "Recording":
         """From windows so long that each is a whole piece. A pinned state is no longer an observation."""
         observed = pieces.observed.copy()
         observed[pinned, 0] = False
-        reach = REACH * np.where(data.spread > 0, data.spread, 1.0)
+        start_std = START_STD * np.where(data.std > 0, data.std, 1.0)
         centre = np.broadcast_to(data.center, pieces.states[:, 0].shape)
-        arrays = (pieces.states, observed, pieces.steps, pinned, centre, reach)
+        arrays = (pieces.states, observed, pieces.steps, pinned, centre, start_std)
         return cls(*(on_device(a) for a in arrays))
 
 
-class Shooting(eqx.Module):
+class ShootingState(eqx.Module):
     """A state of the fit: whitened values, and starts at the rows where rollouts begin anew (others are ignored)."""
 
     u: Float[Array, " p"]
@@ -72,7 +72,7 @@ class Tangent(NamedTuple):
     points: Float[Array, "r n-1 s d"]
     by_field: Float[Array, "r n-1 s d d"]  # C, by the field's value at each point; 0 before a restart
     by_start: Float[Array, "r n d d"]  # S; 0 where the start is exact
-    explained: Float[Array, "r n d"]  # J* u*: what the linear model takes the field to have contributed
+    linear_part: Float[Array, "r n d"]  # J* u*: what the linear model takes the field to have contributed
 
 
 class Regression(NamedTuple):
@@ -108,7 +108,7 @@ class Solution(NamedTuple):
     log_determinant: Scalar  # of the precision of u and all v, against the prior's
 
 
-def roll(integrator: Integrator, field: Field, recording: Recording, at: Shooting) -> Float[Array, "r n d"]:
+def roll(integrator: Integrator, field: Field, recording: Recording, at: ShootingState) -> Float[Array, "r n d"]:
     """The rows of all pieces: a step from row to row, or a fresh start where the mask says so."""
 
     def to_next(x, hs):
@@ -119,7 +119,7 @@ def roll(integrator: Integrator, field: Field, recording: Recording, at: Shootin
     return _in_pieces(to_next, recording, at)[0]
 
 
-def _in_pieces(to_next: Callable, recording: Recording, at: Shooting) -> tuple[Array, ...]:
+def _in_pieces(to_next: Callable, recording: Recording, at: ShootingState) -> tuple[Array, ...]:
     """The rows of all pieces, from `to_next(row, steps)`, and whatever that gives beside the next row."""
 
     def piece(starts, restart, steps):
@@ -139,7 +139,7 @@ def tangent(
     posterior: FieldPosterior,
     integrator: Integrator,
     recording: Recording,
-    at: Shooting,
+    at: ShootingState,
     features: Features | None = None,
 ) -> tuple[Tangent, Float[Array, "r n d p"]]:
     """The rollout of u, with random features if there are any, and its derivatives; also J, by u."""
@@ -151,7 +151,7 @@ def tangent(
     free = at.free(recording)[:, :, None, None] * jnp.eye(rows.shape[2])[None, None]
     along = Tangent(rows, by_row, points, by_field, _accumulate(by_row, free[:, 1:], free[:, 0]), rows)
     j = response(along, posterior)
-    return along._replace(explained=j @ at.u), j
+    return along._replace(linear_part=j @ at.u), j
 
 
 def response(along: Tangent, posterior: FieldPosterior) -> Float[Array, "r n d p"]:
@@ -189,21 +189,21 @@ def _accumulate(by_row, added, first):
 
 def cost(
     recording: Recording,
-    at: Shooting,
+    at: ShootingState,
     rows: Float[Array, "r n d"],
     noise: Float[Array, " d"],
-    pull: float | Float[Array, " p"] = 0.0,
+    prior_mean: float | Float[Array, " p"] = 0.0,
 ) -> Scalar:
-    """What is minimised: misfit of the rows, and how far u is from `pull` and the free starts are from their centre."""
+    """What is minimised: misfit of the rows, and how far u and the free starts are from their prior means."""
     error = jnp.where(recording.observed, (rows - recording.states) / noise[None, None, :], 0.0)
-    away = (at.starts - recording.centre[:, None, :]) / recording.reach[None, None, :]
+    away = (at.starts - recording.centre[:, None, :]) / recording.start_std[None, None, :]
     away = jnp.where(at.free(recording)[:, :, None], away, 0.0)
-    return jnp.sum(error**2) + jnp.sum((at.u - pull) ** 2) + jnp.sum(away**2)
+    return jnp.sum(error**2) + jnp.sum((at.u - prior_mean) ** 2) + jnp.sum(away**2)
 
 
 def regression(
     recording: Recording,
-    at: Shooting,
+    at: ShootingState,
     along: Tangent,
     j: Float[Array, "r n d p"],
     noise: Float[Array, " d"],
@@ -211,7 +211,7 @@ def regression(
 ) -> Regression:
     """The normal equations of the linear model with this noise; `starts`: at most so many a piece, any by default."""
     weight = jnp.where(recording.observed, 1 / noise[None, None, :], 0.0)
-    target = weight * (recording.states - along.rows + along.explained)
+    target = weight * (recording.states - along.rows + along.linear_part)
     by_u = weight[:, :, :, None] * j
     by_v = weight[:, :, :, None] * along.by_start * noise[None, None, None, :]
     piece, most = jnp.cumsum(at.restart, axis=1) - 1, starts or at.restart.shape[1]
@@ -220,10 +220,10 @@ def regression(
         """Sums over the rows of each piece between restarts."""
         return jax.vmap(lambda v, index: jax.ops.segment_sum(v, index, num_segments=most))(values, piece)
 
-    # The prior of a start, seen from where it is: v ~ N((centre - s*)/σ, (reach/σ)²).
+    # The prior of a start, seen from where it is: v ~ N((centre - s*)/σ, (start_std/σ)²).
     free = at.free(recording)[:, :, None]
     away = gather(jnp.where(free, (recording.centre[:, None, :] - at.starts) / noise[None, None, :], 0.0))
-    prior = (noise / recording.reach) ** 2
+    prior = (noise / recording.start_std) ** 2
     return Regression(
         square=jnp.sum(target**2) + jnp.sum(prior[None, None, :] * away**2),
         matrix=jnp.einsum("rnkp,rnkq->pq", by_u, by_u) + jnp.eye(j.shape[3]),
@@ -237,7 +237,7 @@ def regression(
 def solve(equations: Regression, prior: Float[Array, " d"], u: Float[Array, " p"], damping: float | Scalar = 0.0):
     """The best u and v; with damping, those that stay close to the present u and to v = 0.
 
-    `prior` is the precision of v beforehand, (noise/reach)².
+    `prior` is the precision of v beforehand, (noise/start_std)².
     """
     d = prior.shape[0]
     local = equations.local_matrix + damping * jnp.eye(d)[None, None]
@@ -263,9 +263,9 @@ def log_evidence(recording: Recording, solution: Solution, noise: Float[Array, "
     return -(solution.cost + solution.log_determinant) / 2 - jnp.sum(count * (jnp.log(noise) + jnp.log(2 * jnp.pi) / 2))
 
 
-def moved(recording: Recording, at: Shooting, solution: Solution, noise: Float[Array, " d"]) -> Shooting:
+def moved(recording: Recording, at: ShootingState, solution: Solution, noise: Float[Array, " d"]) -> ShootingState:
     """Where the solution says that u and the starts are best."""
     piece = jnp.cumsum(at.restart, axis=1) - 1
     v = jnp.take_along_axis(solution.v, piece[:, :, None], axis=1)
     starts = at.starts + jnp.where(at.free(recording)[:, :, None], noise[None, None, :] * v, 0.0)
-    return Shooting(solution.u, starts, at.restart)
+    return ShootingState(solution.u, starts, at.restart)

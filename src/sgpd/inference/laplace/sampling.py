@@ -20,7 +20,7 @@ from sgpd.arrays import Scalar, on_device
 from sgpd.inference.laplace.linear_model import (
     Recording,
     Regression,
-    Shooting,
+    ShootingState,
     cost,
     moved,
     regression,
@@ -35,7 +35,7 @@ from sgpd.xla.batches import in_batches
 
 AT_ONCE = 16  # fits
 ROLLED_AT_ONCE = 64
-SETTLED = 0.5  # a search has ended when its last step lowered the cost by less; a draw's own cost varies by much more
+CONVERGED = 0.5  # a search has ended when its last step lowered the cost by less; a draw's own cost varies by much more
 ITERATIONS = 12
 
 
@@ -43,21 +43,21 @@ def extra_costs(
     posterior: FieldPosterior,
     integrator: Integrator,
     recording: Recording,
-    at: Shooting,
+    at: ShootingState,
     noise: Float[Array, " d"],
     equations: Regression,
     drawn: Drawn,
 ) -> Float[np.ndarray, " draws"]:
     """By how much more draws cost than the linear model around the optimum says: 0 where that model is right."""
     frequencies, weights = drawn.features
-    run = partial(_extra_costs, posterior, integrator, recording, at, noise, equations, frequencies)
-    return in_batches(run, (drawn.unknowns, weights), ROLLED_AT_ONCE)
+    program = partial(_extra_costs, posterior, integrator, recording, at, noise, equations, frequencies)
+    return in_batches(program, (drawn.unknowns, weights), ROLLED_AT_ONCE)
 
 
 @eqx.filter_jit
-def _extra_costs(posterior, integrator, recording: Recording, at: Shooting, noise, equations, frequencies, draws):
+def _extra_costs(posterior, integrator, recording: Recording, at: ShootingState, noise, equations, frequencies, draws):
     def one(unknowns: Unknowns, weights):
-        place = Shooting(unknowns.u, at.starts.at[:, 0].set(unknowns.starts), at.restart)
+        place = ShootingState(unknowns.u, at.starts.at[:, 0].set(unknowns.starts), at.restart)
         field = posterior.field(posterior.unravel(place.u), Features(frequencies, weights))
         expected = equations.cost(place.u, (unknowns.starts - at.starts[:, 0]) / noise[None, :])
         return cost(recording, place, roll(integrator, field, recording, place), noise) - expected
@@ -78,8 +78,8 @@ def weights_of(extra: Float[np.ndarray, " draws"]) -> Float[np.ndarray, " draws"
     return weights / weights.sum()
 
 
-def worth_of(weights: Float[np.ndarray, " draws"]) -> float:
-    """How many draws of equal weight are as good."""
+def importance_sample_size(weights: Float[np.ndarray, " draws"]) -> float:
+    """1 / Σ w²: how many draws of equal weight are as good."""
     return float(1 / (weights**2).sum()) if weights.any() else 0.0
 
 
@@ -89,7 +89,7 @@ def resampled(rng: np.random.Generator, weights: Float[np.ndarray, " draws"], co
     return np.searchsorted(np.cumsum(weights), marks).clip(max=len(weights) - 1)
 
 
-class Fresh(NamedTuple):
+class Randomisation(NamedTuple):
     """Standard normals by which each draw changes its data and its prior."""
 
     values: Float[Array, "draws p"]
@@ -97,7 +97,7 @@ class Fresh(NamedTuple):
     starts: Float[Array, "draws r d"]
 
     @classmethod
-    def of(cls, rng: np.random.Generator, draws: int, recording: Recording, at: Shooting) -> "Fresh":
+    def of(cls, rng: np.random.Generator, draws: int, recording: Recording, at: ShootingState) -> "Randomisation":
         """So many."""
         shapes = (at.u.shape, recording.states.shape, recording.centre.shape)
         streams = zip(rng.spawn(len(shapes)), shapes, strict=True)
@@ -107,8 +107,8 @@ class Fresh(NamedTuple):
 class _Search(NamedTuple):
     """Levenberg-Marquardt on its way: where to look next, and the best place so far."""
 
-    candidate: Shooting
-    place: Shooting
+    candidate: ShootingState
+    place: ShootingState
     equations: Regression
     cost: Scalar
     damping: Scalar
@@ -120,30 +120,30 @@ def randomise_then_optimise(
     posterior: FieldPosterior,
     integrator: Integrator,
     recording: Recording,
-    at: Shooting,
+    at: ShootingState,
     noise: Float[Array, " d"],
     features: Features,
-    fresh: Fresh,
+    randomisation: Randomisation,
 ) -> tuple[Unknowns, Bool[Array, " draws"]]:
     """A draw of the posterior for each set of features, and which are usable: the cost is finite, the search has ended.
 
     Features are functions between the inducing points that the data say little about; the inducing values adapt to
     them. Every piece starts once. Where most of the first few are not usable, there are no others.
     """
-    run = partial(_searched, posterior, integrator, recording, at, noise, features.frequencies)
+    program = partial(_searched, posterior, integrator, recording, at, noise, features.frequencies)
     promising = lambda first: bool(np.mean(first[1]) >= 0.5)
-    return jax.tree.map(on_device, in_batches(run, (features.weights, fresh), AT_ONCE, go_on=promising))
+    return jax.tree.map(on_device, in_batches(program, (features.weights, randomisation), AT_ONCE, go_on=promising))
 
 
 @eqx.filter_jit
-def _searched(posterior, integrator: Integrator, recording: Recording, at: Shooting, noise, frequencies, draws):
-    prior = (noise / recording.reach) ** 2
+def _searched(posterior, integrator: Integrator, recording: Recording, at: ShootingState, noise, frequencies, draws):
+    prior = (noise / recording.start_std) ** 2
 
     def one(draw):
         weights, (for_values, for_states, for_starts) = draw
         own = Features(frequencies, weights)
         states = recording.states + noise[None, None, :] * for_states
-        centre = recording.centre + recording.reach[None, :] * for_starts
+        centre = recording.centre + recording.start_std[None, :] * for_starts
         randomised = eqx.tree_at(lambda r: (r.states, r.centre), recording, (states, centre))
 
         def improve(search: _Search) -> _Search:
@@ -161,16 +161,18 @@ def _searched(posterior, integrator: Integrator, recording: Recording, at: Shoot
         nothing = Regression.empty(pieces, d, at.u.size)
         infinite = jnp.array(jnp.inf)
         start = _Search(at, at, nothing, infinite, jnp.array(5e-2), infinite, jnp.array(0))
-        unfinished = lambda search: (search.count < ITERATIONS) & ~(search.fall < SETTLED)
+        unfinished = lambda search: (search.count < ITERATIONS) & ~(search.fall < CONVERGED)
         end = jax.lax.while_loop(unfinished, improve, start)
-        usable = jnp.isfinite(end.cost) & (end.fall < SETTLED)
+        usable = jnp.isfinite(end.cost) & (end.fall < CONVERGED)
         return Unknowns(end.place.u, end.place.starts[:, 0]), usable
 
     return jax.vmap(one)(draws)
 
 
-def _linearised(posterior, integrator, recording: Recording, at: Shooting, noise, features: Features, pull):
+def _linearised(posterior, integrator, recording: Recording, at: ShootingState, noise, features: Features, prior_mean):
     along, j = tangent(posterior, integrator, recording, at, features)
     equations = regression(recording, at, along, j, noise, starts=1)
-    equations = equations._replace(square=equations.square + pull @ pull, right=equations.right + pull)
-    return equations, cost(recording, at, along.rows, noise, pull)
+    equations = equations._replace(
+        square=equations.square + prior_mean @ prior_mean, right=equations.right + prior_mean
+    )
+    return equations, cost(recording, at, along.rows, noise, prior_mean)

@@ -1,6 +1,6 @@
 """The best field for a recording, by multiple shooting: Levenberg-Marquardt on rollouts that restart now and then.
 
-    minimise  Σ ((x̂ₙ - xₙ(u, s)) / σ)²  +  |u|²  +  Σ ((s - centre) / reach)²
+    minimise  Σ ((x̂ₙ - xₙ(u, s)) / σ)²  +  |u|²  +  Σ ((s - centre) / start_std)²
 
 over whitened inducing values u and the states s after restarts. One long rollout has many local optima; many short
 ones, each from its own latent start, have hardly any. So restarts come often first and seldom later, each stage from
@@ -20,7 +20,7 @@ from sgpd.inference.initial import gaussians
 from sgpd.inference.laplace.linear_model import (
     Recording,
     Regression,
-    Shooting,
+    ShootingState,
     Solution,
     Tangent,
     cost,
@@ -44,7 +44,7 @@ class Linearised(NamedTuple):
     cost: Scalar
 
 
-class Shot(NamedTuple):
+class ShootingResult(NamedTuple):
     """The best field, what the data say about it, and the states it goes through."""
 
     posterior: FieldPosterior  # q(u): the optimum, with the Gauss-Newton covariance of each latent
@@ -52,19 +52,19 @@ class Shot(NamedTuple):
     noise: Float[np.ndarray, " d"]
 
 
-def shoot(
+def multiple_shooting(
     posterior: FieldPosterior,
     integrator: Integrator,
     recording: Recording,
     rows: Float[np.ndarray, "r n d"],
     noise: Float[np.ndarray, " d"],
     lengths: Sequence[int],
-) -> Shot:
+) -> ShootingResult:
     """Fit with restarts every `lengths[0]` rows, then every `lengths[1]` ..., from a first guess of field and rows."""
     u = posterior.flat_mean
     for length in lengths:
         restart = jnp.broadcast_to(jnp.arange(rows.shape[1]) % length == 0, rows.shape[:2])
-        at = Shooting(u, on_device(rows), restart)
+        at = ShootingState(u, on_device(rows), restart)
         at, found = descend(posterior, integrator, recording, on_device(noise), at)
         u, rows = at.u, np.asarray(found.along.rows)
         covariance = np.linalg.inv(
@@ -72,7 +72,7 @@ def shoot(
         )
         noise = _noise(recording, rows, noise, int(restart.sum()), len(covariance) - np.trace(covariance))
     values = gaussians(posterior.whitened, np.asarray(u), covariance)
-    return Shot(eqx.tree_at(lambda f: f.values, posterior, values), rows, noise)
+    return ShootingResult(eqx.tree_at(lambda f: f.values, posterior, values), rows, noise)
 
 
 def descend(
@@ -80,10 +80,10 @@ def descend(
     integrator: Integrator,
     recording: Recording,
     noise: Float[Array, " d"],
-    at: Shooting,
+    at: ShootingState,
     enough: float = ENOUGH,
     damping: float = 1e-2,
-) -> tuple[Shooting, Linearised]:
+) -> tuple[ShootingState, Linearised]:
     """Levenberg-Marquardt: a step that lowers the cost is taken and trusted more, another is shortened."""
     here = linearise(posterior, integrator, recording, at, noise)
     for _ in range(ITERATIONS):
@@ -103,7 +103,11 @@ def descend(
 
 @eqx.filter_jit
 def linearise(
-    posterior: FieldPosterior, integrator: Integrator, recording: Recording, at: Shooting, noise: Float[Array, " d"]
+    posterior: FieldPosterior,
+    integrator: Integrator,
+    recording: Recording,
+    at: ShootingState,
+    noise: Float[Array, " d"],
 ) -> Linearised:
     """The linear model around an iterate, and what the iterate costs."""
     along, j = tangent(posterior, integrator, recording, at)
@@ -112,10 +116,10 @@ def linearise(
 
 @eqx.filter_jit
 def improved(
-    recording: Recording, at: Shooting, equations: Regression, noise: Float[Array, " d"], damping: Scalar
-) -> tuple[Shooting, Solution]:
+    recording: Recording, at: ShootingState, equations: Regression, noise: Float[Array, " d"], damping: Scalar
+) -> tuple[ShootingState, Solution]:
     """The next iterate."""
-    solution = solve(equations, (noise / recording.reach) ** 2, at.u, damping)
+    solution = solve(equations, (noise / recording.start_std) ** 2, at.u, damping)
     return moved(recording, at, solution, noise), solution
 
 

@@ -25,12 +25,12 @@ from sgpd.gp import (
     WhitenedGaussian,
     bump_path,
     draw_path,
+    feature_normals,
     host_normals,
     mean_path,
-    spread_normals,
     whitening,
 )
-from sgpd.gp.features import Spread
+from sgpd.gp.features import Sampling
 from sgpd.structures import Axes, Structure
 
 # One array a group, a row a latent: values at inducing points, then coefficients of its trend. Groups differ in size.
@@ -67,11 +67,11 @@ class LatentGroup(eqx.Module):
         return 0 if self.trend is None else self.trend.size
 
     @property
-    def spreads(self) -> Float[Array, "count b"]:
+    def stds(self) -> Float[Array, "count b"]:
         """The standard deviations of those coefficients."""
         if self.trend is None:
             return jnp.zeros((self.scale.shape[0], 0))
-        return jax.vmap(Trend.spreads)(self.trend, self.kernel)
+        return jax.vmap(Trend.stds)(self.trend, self.kernel)
 
     @property
     def unknowns(self) -> tuple[int, int]:
@@ -116,7 +116,7 @@ class LatentGroup(eqx.Module):
     @property
     def whitening_of_all(self) -> Float[Array, "count unknowns unknowns"]:
         """What makes u of values and coefficients: L⁻¹, and 1 over the coefficients' standard deviations."""
-        return jax.vmap(block_diag)(self.whitening, jax.vmap(jnp.diag)(1 / self.spreads))
+        return jax.vmap(block_diag)(self.whitening, jax.vmap(jnp.diag)(1 / self.stds))
 
     @property
     def inducing(self) -> Float[Array, "count m k"]:
@@ -227,19 +227,19 @@ class FieldPosterior(eqx.Module):
         return jnp.concatenate([q.mean.reshape(-1) for q in self.whitened])
 
 
-def feature_counts(posterior: FieldPosterior, asked: int | None, spread: Spread = "quasi") -> tuple[int, ...]:
+def feature_counts(posterior: FieldPosterior, asked: int | None, sampling: Sampling = "quasi") -> tuple[int, ...]:
     """How many random features each group gets: as many as asked, or what its frequencies need (`gp/features.py`)."""
     if asked is not None:
         return (asked,) * len(posterior.groups)
     dimensions = [g.scale.shape[-1] + g.kernel.tail_normals for g in posterior.groups]
-    return tuple(64 if dimension == 1 and spread == "quasi" else 256 for dimension in dimensions)
+    return tuple(64 if dimension == 1 and sampling == "quasi" else 256 for dimension in dimensions)
 
 
-def sample_frequencies(key: Key, posterior: FieldPosterior, count: int, spread: Spread) -> tuple[Array, ...]:
+def sample_frequencies(key: Key, posterior: FieldPosterior, count: int, sampling: Sampling) -> tuple[Array, ...]:
     """Frequencies of `count` random features for each group."""
     keys = jr.split(key, len(posterior.groups))
     return tuple(
-        g.kernel.frequencies(spread_normals(k, count, g.scale.shape[-1] + g.kernel.tail_normals, spread))
+        g.kernel.frequencies(feature_normals(k, count, g.scale.shape[-1] + g.kernel.tail_normals, sampling))
         for k, g in zip(keys, posterior.groups, strict=True)
     )
 
@@ -259,7 +259,7 @@ def sample_normals(key: Key, posterior: FieldPosterior, count: int, batch: tuple
 
 
 def sample_features(
-    rng: np.random.Generator, posterior: FieldPosterior, counts: Sequence[int], spread: Spread, paths: int
+    rng: np.random.Generator, posterior: FieldPosterior, counts: Sequence[int], sampling: Sampling, paths: int
 ) -> Features:
     """So many random features for each group, of so many draws: shared frequencies, and weights of their own.
 
@@ -267,7 +267,7 @@ def sample_features(
     """
     frequencies, weights = [], []
     for own, g, count in zip(rng.spawn(len(posterior.groups)), posterior.groups, counts, strict=True):
-        normals = host_normals(own, count, g.scale.shape[-1] + g.kernel.tail_normals, spread)
+        normals = host_normals(own, count, g.scale.shape[-1] + g.kernel.tail_normals, sampling)
         frequencies.append(g.kernel.frequencies(on_device(normals)))
         weights.append(on_device(own.normal(size=(paths, g.scale.shape[0], 2, count))))
     return Features(tuple(frequencies), tuple(weights))

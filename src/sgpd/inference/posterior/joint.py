@@ -18,8 +18,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from sgpd.arrays import State, on_device
-from sgpd.gp.features import Spread
-from sgpd.inference.laplace.linear_model import Recording, Regression, Shooting, Solution
+from sgpd.gp.features import Sampling
+from sgpd.inference.laplace.linear_model import Recording, Regression, ShootingState, Solution
 from sgpd.inference.posterior.field import Features, FieldPosterior, sample_features
 
 
@@ -110,7 +110,12 @@ class Joint(eqx.Module):
     @classmethod
     @eqx.filter_jit
     def laplace(
-        cls, recording: Recording, at: Shooting, equations: Regression, solution: Solution, noise: Float[Array, " d"]
+        cls,
+        recording: Recording,
+        at: ShootingState,
+        equations: Regression,
+        solution: Solution,
+        noise: Float[Array, " d"],
     ) -> "Joint":
         """The Gaussian around the optimum of a fit in which every piece starts once."""
         d = noise.shape[0]
@@ -127,18 +132,20 @@ class Joint(eqx.Module):
         """The most probable values."""
         return Unknowns(self.mean, self.starts)
 
-    def draw(self, seed: int, paths: int, posterior: FieldPosterior, features: Sequence[int], spread: Spread) -> Drawn:
+    def draw(
+        self, seed: int, paths: int, posterior: FieldPosterior, features: Sequence[int], sampling: Sampling
+    ) -> Drawn:
         """So many draws, with random features. Of stored ones, different ones as long as there are any.
 
         More paths with the same seed begin with the same ones.
         """
         if self.stored is None:
             rng = Stream.FEATURES.of(seed)
-            return Drawn(self.gaussian(seed, paths), sample_features(rng, posterior, features, spread, paths))
+            return Drawn(self.gaussian(seed, paths), sample_features(rng, posterior, features, sampling, paths))
         index = np.random.default_rng(seed).permutation(len(self.stored))[np.arange(paths) % len(self.stored)]
         place = np.asarray(self.stored.place)
         rng = Stream.FEATURES.of(int(self.stored.seed))
-        own = sample_features(rng, posterior, features, spread, int(place.max()) + 1)
+        own = sample_features(rng, posterior, features, sampling, int(place.max()) + 1)
         return Drawn(_taken(self.stored.unknowns, index), Features(own.frequencies, _taken(own.weights, place[index])))
 
     def gaussian(self, seed: int, paths: int) -> Unknowns:

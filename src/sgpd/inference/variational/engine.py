@@ -16,7 +16,7 @@ from sgpd.arrays import Key
 from sgpd.errors import NumericalFailure, Outcome
 from sgpd.fields import Field
 from sgpd.gp import FramedGaussian
-from sgpd.gp.features import Spread
+from sgpd.gp.features import Sampling
 from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.posterior.field import Features, FieldPosterior, sample_frequencies, sample_normals
 from sgpd.inference.variational.bound import Bound, Noise, Parameters, bound
@@ -61,7 +61,7 @@ def _rates(parameters: Parameters, settings: Variational) -> Parameters:
         + [g.trend.centre for g in p.field.groups if g.trend is not None]
         + [leaf for q in p.field.values if isinstance(q, FramedGaussian) for leaf in (q.center, q.frame)]
         + [p.starts.anchor, p.starts.scale, p.starts.free, p.starts.prior_mean, p.starts.prior_std]
-        + ([] if settings.noise is None else [p.log_noise])
+        + ([] if settings.noise_std is None else [p.log_noise])
     )
     return eqx.tree_at(constants, rates, replace_fn=lambda _: 0.0)
 
@@ -180,7 +180,7 @@ def _noise(problem: Problem, posterior: FieldPosterior, key: Array) -> Noise:
     k_frequencies, k_paths, k_starts = jr.split(key, 3)
     batch = (problem.batch, settings.paths)
     values, weights = sample_normals(k_paths, posterior, settings.features, batch)
-    frequencies = sample_frequencies(k_frequencies, posterior, settings.features, settings.spread)
+    frequencies = sample_frequencies(k_frequencies, posterior, settings.features, settings.sampling)
     return Noise(frequencies, weights, values, jr.normal(k_starts, (*batch, posterior.dimension)))
 
 
@@ -211,7 +211,7 @@ def _rollout_error(problem: Problem, posterior: FieldPosterior, keys: Array) -> 
             roll = lambda x0, steps: rollout(problem.integrator, field, x0, steps, whole.steps_per_interval).states
             return jax.vmap(roll)(problem.whole_starts, whole.steps)
 
-        fields = selection_draws(posterior, key, settings.features, settings.spread)
+        fields = selection_draws(posterior, key, settings.features, settings.sampling)
         mean = eqx.filter_vmap(one_path)(fields).mean(axis=0)
         error = jnp.sum(jnp.where(whole.observed, mean - whole.states, 0.0) ** 2)
         return jnp.where(jnp.isfinite(error), error, jnp.inf)
@@ -219,10 +219,10 @@ def _rollout_error(problem: Problem, posterior: FieldPosterior, keys: Array) -> 
     return jax.vmap(one_seed)(problem, posterior, keys)
 
 
-def selection_draws(posterior: FieldPosterior, key: Key, features: int, spread: Spread) -> Field:
+def selection_draws(posterior: FieldPosterior, key: Key, features: int, sampling: Sampling) -> Field:
     """The five fields, stacked, by whose rollouts a model is judged for the selection."""
     k_frequencies, k_paths = jr.split(key)
-    frequencies = sample_frequencies(k_frequencies, posterior, features, spread)
+    frequencies = sample_frequencies(k_frequencies, posterior, features, sampling)
     normals, weights = sample_normals(k_paths, posterior, features, (SELECTION_PATHS,))
     return eqx.filter_vmap(lambda normals, weights: posterior.draw(normals, Features(frequencies, weights)))(
         normals, weights

@@ -1,7 +1,7 @@
 """What a training works on: the settings, the data cut into windows, and the parameters to start from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 
 import equinox as eqx
 import jax
@@ -14,13 +14,14 @@ from sgpd.arrays import on_device
 from sgpd.data import Trajectories, Windows, windows
 from sgpd.data.smoothing import noise_std
 from sgpd.gp import FramedGaussian, Kernel, SquaredExponential
-from sgpd.gp.features import Spread
-from sgpd.inference.laplace.linear_model import REACH, Recording
-from sgpd.inference.laplace.shooting import shoot
+from sgpd.gp.features import Sampling
+from sgpd.inference.laplace.linear_model import START_STD, Recording
+from sgpd.inference.laplace.shooting import multiple_shooting
 from sgpd.inference.posterior.field import FieldPosterior
 from sgpd.inference.starts import pinned_starts, smoothed_rows
 from sgpd.inference.variational.bound import Observations, Parameters, Starts
 from sgpd.integrators import Integrator
+from sgpd.renamed import take_renamed
 
 BATCH = 32
 WINDOW = 50
@@ -50,13 +51,17 @@ class Variational:
     inducing: int | None = None  # points for each latent; None: by dimension
     diagonal: bool = False  # whether q(z) has a diagonal covariance, else a full one
     features: int = 256
-    spread: Spread = "quasi"
-    noise: Sequence[float] | np.ndarray | None = None  # standard deviations known beforehand; None: learned
+    sampling: Sampling = "quasi"  # of the features' frequencies
+    noise_std: Sequence[float] | np.ndarray | None = None  # known beforehand; None: learned
     select_last: int = 0  # keep the best of so many last epochs by the rollout error on the recording; 0: the last one
+    noise: InitVar[Sequence[float] | np.ndarray | None] = None  # old name of noise_std
+    spread: InitVar[Sampling | None] = None  # old name of sampling
 
-    def __post_init__(self):
-        if self.noise is not None:  # settings are part of what is compiled, so they must be hashable
-            object.__setattr__(self, "noise", tuple(map(float, self.noise)))
+    def __post_init__(self, noise, spread):
+        take_renamed(self, "noise", noise, "noise_std")
+        take_renamed(self, "spread", spread, "sampling")
+        if self.noise_std is not None:  # settings are part of what is compiled, so they must be hashable
+            object.__setattr__(self, "noise_std", tuple(map(float, self.noise_std)))
 
 
 class Problem(eqx.Module):
@@ -97,14 +102,14 @@ def prepare(
     pieces = windows(data, longest)
     pinned = pinned_starts(pieces, x0)
     rows = smoothed_rows(data, pieces, pinned)
-    noise = noise_std(data) if settings.noise is None else np.asarray(settings.noise, float)
+    noise = noise_std(data) if settings.noise_std is None else np.asarray(settings.noise_std, float)
     if settings.shooting:
         guess = guess.plain()
         lengths = [n for n in SHOOTING if n < longest] + [longest]
-        shot = shoot(guess, integrator, Recording.of(data, pieces, pinned), rows, noise, lengths)
-        framed = tuple(FramedGaussian.around(q.plain()) for q in shot.posterior.whitened)
-        guess, rows = eqx.tree_at(lambda q: q.values, guess, framed), shot.rows
-        noise = shot.noise if settings.noise is None else noise
+        best = multiple_shooting(guess, integrator, Recording.of(data, pieces, pinned), rows, noise, lengths)
+        framed = tuple(FramedGaussian.around(q.plain()) for q in best.posterior.whitened)
+        guess, rows = eqx.tree_at(lambda q: q.values, guess, framed), best.rows
+        noise = best.noise if settings.noise_std is None else noise
 
     cut = windows(data, min(settings.window or WINDOW, longest), settings.stride, start_observed=x0 == "observed")
     starts = _starts(data, cut, pinned_starts(cut, x0), pieces, rows, noise)
@@ -146,13 +151,13 @@ def _starts(
     for index in np.flatnonzero(~pinned):
         piece = np.flatnonzero((pieces.run == cut.run[index]) & (pieces.row <= cut.row[index]))[-1]
         anchor[index] = rows[piece, cut.row[index] - pieces.row[piece]]
-    spread = np.where(data.spread > 0, data.spread, 1.0)
+    std = np.where(data.std > 0, data.std, 1.0)
     return Starts(
         anchor=on_device(anchor),
         scale=on_device(noise),
         free=on_device(~pinned),
         prior_mean=on_device(data.center),
-        prior_std=on_device(REACH * spread),
+        prior_std=on_device(START_STD * std),
         offset=jnp.zeros(anchor.shape),
         log_std=jnp.full(anchor.shape, np.log(0.3)),
     )

@@ -24,14 +24,14 @@ def name(task: str, method: str) -> str:
 
 
 def compare(ours: float, published: Errors) -> str:
-    """`0.009 (2 %) lower than the published 0.421 (0.1), within its spread`."""
+    """`0.009 (2 %) lower than the published 0.421 (0.1), within its standard deviation`."""
     away = abs(ours - published.mean)
     place = "within" if away <= published.std else "outside"
     direction = "lower" if ours < published.mean else "higher"
     printed = mean_and_std(published.mean, published.std)
     times = ours / published.mean
     share = f"{100 * away / published.mean:.0f} %" if times < 10 else f"{number(times, 2)} times"
-    return f"{number(away, 2)} ({share}) {direction} than the published {printed}, {place} its spread"
+    return f"{number(away, 2)} ({share}) {direction} than the published {printed}, {place} its standard deviation"
 
 
 def _setting(rows: list[Result], values: Summary, trials: int) -> str:

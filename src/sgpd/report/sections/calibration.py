@@ -29,14 +29,14 @@ BINS = 8
 
 READING = Reading(
     shown="Left: for every held-out value, the probability that the forecast put below it; their distribution should "
-    "be the diagonal, and lie in the band for as many independent values as there are looks. Right: the share of "
+    "be the diagonal, and lie in the band for a sample of the effective size. Right: the share of "
     "held-out values inside the 50, 80 and 95 % bands (with the noise of a recorded value), by time since the "
     "forecast began.",
     good="The step curve inside the band; shares near their thin lines at every lead.",
     bad="A curve steep in the middle: bands too wide. Steep at both ends: too narrow. Shifted up or down: the "
     "forecast lies to one side. Shares that fall with the lead: wrong structure or a drift.",
     do="If bands are too narrow, look at residuals and the recording's energy first: a structure that is not true of "
-    "the data makes bands that are too sure. With few looks, hold out more, or record several runs.",
+    "the data makes bands that are too sure. With few effective samples, hold out more, or record several runs.",
 )
 
 
@@ -53,22 +53,18 @@ def calibration_section(material: Material) -> Section:
     plot = Plot((_distribution(held, pit), _by_lead(material, held)), _alt(held, pit), columns=2, height=340)
     said = " ".join(check.sentence for check in held.checks)
     caption = f"{_alt(held, pit)} {said}"
-    title = f"Held-out values in their bands: {_looks(held)}"
+    title = f"Held-out values in their bands: {held.sample_words}"
     figure = Figure("calibration", title, (plot,), caption, READING)
     return Section("calibration", "Calibration", (figure, _table(material, held)))
 
 
-def _looks(held: HeldOut) -> str:
-    return f"about {max(held.looks, 1):.0f} independent look{'s' if held.looks >= 1.5 else ''}"
-
-
-def ecdf_margin(looks: float) -> float:
+def ecdf_margin(size: int) -> float:
     """How far the empirical distribution of so many independent values may be from the true one, at any point, 19 times
     of 20 (Kolmogorov).
     """
     from scipy.stats import kstwo  # slow to import
 
-    return float(kstwo.ppf(0.95, max(round(looks), 1)))
+    return float(kstwo.ppf(0.95, size))
 
 
 def _distribution(held: HeldOut, pit: np.ndarray) -> Panel:
@@ -76,7 +72,7 @@ def _distribution(held: HeldOut, pit: np.ndarray) -> Panel:
     below = np.arange(1, len(values) + 1) / len(values)
     keep = thinned(len(values), 1000)
     grid = np.linspace(0, 1, 51)
-    margin = ecdf_margin(held.looks)
+    margin = ecdf_margin(held.sample_size)
     marks: tuple[Mark, ...] = (
         Band(
             grid, np.maximum(grid - margin, 0), np.minimum(grid + margin, 1), "95 % of calibrated forecasts", BLUE, 0.18
@@ -106,7 +102,7 @@ def _by_lead(material: Material, held: HeldOut) -> Panel:
         marks.append(Line(middle, inside, f"{share(level)} band", colour, dash))
         marks.append(Dots(middle, inside, f"{share(level)} band", colour, symbol, 7))
     rules = tuple(Rule(level, share(level), "y") for level in LEVELS)
-    title = f"coverage by lead time, {_looks(held)}"
+    title = f"coverage by lead time, {held.sample_words}"
     return Panel(
         labelled("time since the forecast began", material.data.time_unit),
         "share inside",
@@ -120,9 +116,11 @@ def _by_lead(material: Material, held: HeldOut) -> Panel:
 def _alt(held: HeldOut, pit: np.ndarray) -> str:
     shares = ", ".join(f"{share(held.coverage(level))} lie in the {share(level)} band" for level in LEVELS)
     count = int(np.isfinite(pit).sum())
-    return f"Of {count} held-out values, which are {_looks(held)}, {shares}."
+    return f"Of {count} held-out values ({held.sample_words}), {shares}."
 
 
 def _table(material: Material, held: HeldOut) -> Table:
     rows = tuple((name, share(float(e))) for name, e in zip(material.model.names, held.error, strict=True))
-    return Table("Rollout error on held-out values", ("coordinate", "rms error over the recording's spread"), rows)
+    return Table(
+        "Rollout error on held-out values", ("coordinate", "rms error over standard deviation of the recording"), rows
+    )

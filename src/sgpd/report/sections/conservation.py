@@ -31,9 +31,9 @@ STEPS = 48  # states at which the derivative of a step is taken
 ROUNDING = 1e-17  # shown instead of 0 on a logarithmic axis
 
 ALONG = Reading(
-    shown="Every drawn field has its own energy H; each line is the change of one path's own H since its start, as a "
-    "share of the energy that its motion turns over. A symplectic method does not keep H exactly: it lets it wander "
-    "within bounds.",
+    shown="Every drawn field has its own energy H; each line is the change of one path's own H since its start, "
+    "relative to the energy exchanged (that its motion turns over). A symplectic method does not keep H exactly: it "
+    "lets it wander within bounds.",
     good="Lines that go up and down within the limit and end where they began to swing.",
     bad="Lines that climb or fall steadily, or leave the limit.",
     do="Take a shorter step or a method of higher order (`yoshida-4`, `gauss-4`).",

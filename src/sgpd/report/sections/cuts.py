@@ -15,7 +15,7 @@ from sgpd.report.material import Material
 
 POINTS = 121
 BEYOND = 0.3  # of the recorded range, shown on either side
-REACH = 0.12  # how far from a recorded state, in spans of the coordinates, a place counts as recorded
+NEAR = 0.12  # how far from a recorded state, in spans of the coordinates, a place counts as recorded
 
 
 class Values(NamedTuple):
@@ -93,4 +93,4 @@ def near_data(points: np.ndarray, states: np.ndarray) -> np.ndarray:
     from scipy.spatial import KDTree  # slow to import
 
     span = np.ptp(states, axis=0) + np.finfo(float).tiny
-    return KDTree(states / span).query(points / span)[0] <= REACH
+    return KDTree(states / span).query(points / span)[0] <= NEAR

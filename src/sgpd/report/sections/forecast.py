@@ -77,7 +77,7 @@ def _plot(material: Material, view: View) -> Plot:
 def _panel(material: Material, view: View, k: int) -> Panel:
     model, ahead, shown = material.model, view.ahead, _shown(material)
     most = MOST_POINTS if len(shown) <= MANY_PANELS else MOST_POINTS // 2
-    marks = _forecast_marks(ahead, k, most, float(model.noise[k]))
+    marks = _forecast_marks(ahead, k, most, float(model.noise_std[k]))
     rules: tuple[Rule, ...] = ()
     if view.fitted is not None:
         marks += _smoothed_marks(view.fitted.smoothed, k, GAP * model.step)

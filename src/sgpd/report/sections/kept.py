@@ -39,7 +39,7 @@ def kept_by(material: Material) -> Kept | None:
 
 
 def changes(kept: Kept, fields: Field, paths: np.ndarray) -> np.ndarray:
-    """Change of a kept quantity since the start of each path, (paths, n), relative to what the motion turns over."""
+    """Change of a kept quantity since the start of each path, (paths, n), relative to what is exchanged."""
 
     def one(field: Field, states: Float[Array, "n d"]) -> Float[Array, " n"]:
         values, gradients = jax.vmap(jax.value_and_grad(lambda x: kept.of(field, x)))(states)

@@ -145,18 +145,18 @@ def _plane(material: Material) -> Plot:
     points = np.stack([np.repeat(p, PLANE), np.tile(q, PLANE)], axis=1)
     box = ((points >= states.min(axis=0)) & (points <= states.max(axis=0))).all(axis=1)
     found = levelled(energies(material, points), box)
-    spread, reached = found.draws.std(axis=0), near_data(points, states)
+    std, reached = found.draws.std(axis=0), near_data(points, states)
     keep = thinned(len(states), 500)
     dots = Dots(states[keep, 1], states[keep, 0], "recorded", VERMILION, size=3)
     grid = lambda values: values.reshape(PLANE, PLANE)
     x, y = (labelled(model.names[k], model.units[k]) for k in (1, 0))
-    kinds = ((found.best, "H", "energy H, best estimate"), (spread, "std of H", "its standard deviation"))
+    kinds = ((found.best, "H", "energy H, best estimate"), (std, "std of H", "its standard deviation"))
     panels = tuple(
         Panel(x, y, (Levels(q, p, grid(values), grid(reached), label), dots), title) for values, label, title in kinds
     )
     low = points[np.flatnonzero(box)[np.argmin(found.best[box])]]
     lowest = ", ".join(f"{name} = {number(v)}" for name, v in zip(model.names, low, strict=True))
-    rises, doubt = number(found.best[reached].max()), number(np.median(spread[reached]), 2)
+    rises, doubt = number(found.best[reached].max()), number(np.median(std[reached]), 2)
     alt = f"H is lowest at {lowest} and rises by {rises} where there are data (standard deviation {doubt})."
     return Plot(panels, alt, columns=2, height=360)
 
@@ -173,7 +173,7 @@ def _table(material: Material) -> tuple[Block, ...]:
     if material.has_energy:
         rows.append(("energy range of the recorded states", _energy_range(material)))
     rows.append(("noise of one recorded value (standard deviation)", material.noise_words))
-    return (Table("What the model says, with its spread", ("quantity", "value"), tuple(rows)),)
+    return (Table("What the model says, with standard deviations", ("quantity", "value"), tuple(rows)),)
 
 
 def _energy_range(material: Material) -> str:

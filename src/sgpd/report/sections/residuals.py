@@ -38,7 +38,7 @@ def residuals_section(material: Material) -> Section:
     if not views:
         text = "There are no residuals, because no smoothed path stayed finite."
         return Section("residuals", "Residuals", (Box(text, "FAIL"),))
-    left = [left_over(fitted, material.model.noise) for _, fitted in views]
+    left = [left_over(fitted, material.model.noise_std) for _, fitted in views]
     plots = tuple(_plot(material, name, one) for (name, _), one in zip(views, left, strict=True))
     caption = plots[0].alt
     said = [check.sentence for check in material.model.diagnosis if check.id in ("residuals", "noise")]
@@ -96,7 +96,7 @@ def _plot(material: Material, name: str, left: Left) -> Plot:
 def _table(material: Material, left: list[Left]) -> Table:
     model, rough = material.model, noise_std(material.data)
     together = np.concatenate([one.values for one in left])
-    parts = zip(model.names, model.units, model.noise, rough, together.T, strict=True)
+    parts = zip(model.names, model.units, model.noise_std, rough, together.T, strict=True)
     rows = tuple(
         (name, with_unit(number(a), unit), with_unit(number(b), unit), number(np.sqrt(np.nanmean(column**2))))
         for name, unit, a, b, column in parts

@@ -1,0 +1,47 @@
+"""Model files: those of the version before are read under the names of this one."""
+
+import json
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+import sgpd
+from sgpd.structures import Separable
+
+OLD_FACTS = {"converged": "settled", "importance_sample_size": "worth", "autocorrelation_times": "rows_a_look"}
+
+
+def as_format_7(path):
+    """Rewrite a model file as version 0.3.1 wrote it."""
+    with safe_open(path, framework="numpy") as file:
+        header, arrays = json.loads(file.metadata()["sgpd"]), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    header["format"], header["spread"] = "sgpd.model/7", header.pop("sampling")
+    header["structure"]["sees"] = header["structure"].pop("depends_on")
+    header["facts"] = {OLD_FACTS.get(k, "spread" if k == "std" else k): v for k, v in header["facts"].items()}
+    save_file(arrays, path, metadata={"sgpd": json.dumps(header)})
+
+
+def test_a_model_of_version_0_3_1_is_read_with_the_same_forecast(pendulum, tmp_path):
+    structure = Separable(depends_on={"V": [[2.0]]})
+    model = sgpd.fit(pendulum, structure, inference=sgpd.Variational(steps=3, shooting=False, features=32))
+    path = tmp_path / "model.safetensors"
+    model.save(path)
+    as_format_7(path)
+    old = sgpd.load(path)
+    assert old.posterior.structure == structure
+    assert (old.sampling, old.facts) == (model.sampling, model.facts)
+    ends = [m.predict([2.0, 2.0], duration=1.0, paths=4).paths for m in (model, old)]
+    np.testing.assert_array_equal(*ends)
+
+
+def test_old_names_of_options_and_attributes_work_with_a_warning(model, pendulum):
+    with pytest.warns(sgpd.SgpdWarning, match=r"Laplace\(noise=\) is noise_std= now"):
+        assert sgpd.Laplace(noise=(0.1, 0.2)) == sgpd.Laplace(noise_std=(0.1, 0.2))
+    with pytest.warns(sgpd.SgpdWarning, match=r"Variational\(spread=\) is sampling= now"):
+        assert sgpd.Variational(spread="independent").sampling == "independent"
+    with pytest.warns(sgpd.SgpdWarning, match=r"Model\.noise is Model\.noise_std now"):
+        np.testing.assert_array_equal(model.noise, model.noise_std)
+    with pytest.warns(sgpd.SgpdWarning, match=r"Trajectories\.spread is Trajectories\.std now"):
+        np.testing.assert_array_equal(pendulum.spread, pendulum.std)
