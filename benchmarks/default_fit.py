@@ -123,7 +123,7 @@ def measure(system_name: str, structure, integrator: str, x0: str, seed: int) ->
     paths = np.concatenate([smoothed.paths, ahead.paths[:, 1:]], axis=1)
     best = np.concatenate([smoothed.best, ahead.best[1:]])
     joined = sgpd.Forecast(times, paths, best, smoothed.ok & ahead.ok, ahead.residual, model.names, model.units)
-    exact = model.predict(system.x0, times=times, paths=PATHS, seed=seed)
+    exact = model.predict(system.x0, start="first", times=times, paths=PATHS, seed=seed)
     given = {f"given_{key}": value for key, value in judge(exact, truth, recorded).items()}
     return row | judge(joined, truth, recorded) | given
 

@@ -19,7 +19,7 @@ def main():
     model = sgpd.fit(data, structure="separable", integrator="stormer-verlet", x0="known", seed=0)
     print(model, "keeps", " and ".join(sorted(model.preserves)))
 
-    forecast = model.predict(system.x0, duration=system.horizon, paths=64, seed=0)
+    forecast = model.predict(system.x0, start="first", duration=system.horizon, paths=64, seed=0)
     low, high = forecast.interval(0.95)
     truth = system.simulate(system.x0, forecast.times)
     print(f"rms error of the best estimate: {np.sqrt(np.mean((forecast.best - truth) ** 2)):.3f}")

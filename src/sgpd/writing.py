@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, also after a power cut."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -19,14 +19,31 @@ def write_together(files: Mapping[Path, bytes]):
     hidden = {path: path.with_name(f".{path.name}.{os.getpid()}") for path in files}
     try:
         for path, content in files.items():
-            with _errors_name(path):
-                hidden[path].write_bytes(content)
+            with _errors_name(path), hidden[path].open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())  # else a name may reach the disk before what it names
         for path in files:
             with _errors_name(path):
                 os.replace(hidden[path], path)
+        for folder in {path.parent for path in files}:
+            sync_folder(folder)
     finally:
         for left_over in hidden.values():
             left_over.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path):
+    """The names in a folder, too, onto the disk; Windows has no such call and needs none."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError:  # a file system that cannot: the files themselves are safe
+        pass
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

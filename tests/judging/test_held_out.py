@@ -108,7 +108,7 @@ def test_a_measured_start_has_its_spread_and_no_hold_on_the_field(model):
 
 
 def test_the_uncertainty_of_a_start_needs_the_start(model):
-    with pytest.raises(ValueError, match="give x0 too"):
+    with pytest.raises(ValueError, match="give x0, and no `start`"):
         model.predict(x0_std=[0.1, 0.1], duration=1.0)
 
 

@@ -87,10 +87,10 @@ def _rolled(field, model, rows):
 
 def test_what_was_maximised_is_called_by_its_name(pendulum, model):
     assert model.objective == "lower bound"
-    paper = sgpd.Variational(**{**vars(SHORT), "stride": 5, "kl_factor": 1e-6, "noise": (0.3, 0.3)})
+    paper = sgpd.Variational(**{**vars(SHORT), "stride": 5, "kl_factor": 1e-6, "noise_std": (0.3, 0.3)})
     composite = sgpd.fit(pendulum, "separable", "symplectic-euler", x0="observed", inference=paper)
     assert composite.objective == "composite likelihood"
-    np.testing.assert_allclose(composite.noise, 0.3)  # known, so not learned
+    np.testing.assert_allclose(composite.noise_std, 0.3)  # known, so not learned
     np.testing.assert_array_equal(composite.joint.start_root, 0)  # starts at the observation
 
 
@@ -180,7 +180,7 @@ def test_the_default_fit_of_a_clean_four_dimensional_system_forecasts_it():
     signal = np.sqrt((np.asarray(exact) ** 2).mean())
     noise = 0.01 * signal * np.random.default_rng(0).normal(size=(200, 4))
     data = sgpd.Trajectories.from_arrays(0.1 * np.arange(200), exact[:200] + noise)
-    forecast = sgpd.fit(data, "separable").predict(x0, duration=20.0, paths=16)
+    forecast = sgpd.fit(data, "separable").predict(x0, start="first", duration=20.0, paths=16)
     assert np.sqrt(((forecast.best - exact) ** 2).mean()) < 0.1 * signal
     assert np.sqrt(((forecast.mean - exact) ** 2).mean()) < 0.1 * signal
 

@@ -1,5 +1,7 @@
 """Forecasts start where they should, repeat, say when they are not what was trained, and survive being saved."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,7 +9,10 @@ import numpy as np
 import pytest
 
 import sgpd
+from sgpd.data import Run, Trajectories
+from sgpd.errors import BadInput
 from sgpd.integrators import rollout
+from sgpd.judging import judge_held_out
 from sgpd.models.forecast import Schedule, require_usable
 
 X0 = [2.0, 2.0]
@@ -213,3 +218,61 @@ def test_a_further_path_lies_inside_the_interval_with_its_probability():
         further = rng.normal(size=(repeats, 1))
         share = ((low <= further) & (further <= high)).mean()
         assert abs(share - expected) < 4 * np.sqrt(expected * (1 - expected) / repeats)
+
+
+# -- runs and starts
+
+
+@pytest.fixture(scope="module")
+def three_runs(pendulum):
+    """No row of the first one is complete, so that no window starts in it and nothing of it is fitted."""
+    run = pendulum.runs[0]
+    rows = {"a": slice(0, 6), "b": slice(6, 66), "c": slice(66, 96)}
+    states = [run.states[r].copy() for r in rows.values()]
+    states[0][::2, 0] = states[0][1::2, 1] = np.nan
+    data = sgpd.Trajectories.from_arrays([run.times[r] for r in rows.values()], states)
+    data = dataclasses.replace(data, run_names=tuple(rows))
+    settings = sgpd.Variational(steps=3, shooting=False, features=32, paths=2, window=10, stride=5)
+    return data, sgpd.fit(data, "separable", x0="observed", inference=settings)
+
+
+def test_a_forecast_goes_on_from_the_run_that_was_named(three_runs):
+    """Not from the run that stands at its place among those that have windows."""
+    data, model = three_runs
+    assert model.fitted_runs == [1, 2]
+    for run, index in (("b", 1), (1, 1), ("c", 2), (-1, 2), (None, 2)):
+        forecast = model.predict(duration=1.0, paths=2, run=run)
+        assert forecast.times[0] == data.runs[index].times[-1]
+        assert forecast.run == data.run_names[index]
+        smoothed = model.smooth(run=run, paths=2)
+        assert smoothed.run == data.run_names[index]
+        assert smoothed.times[-1] == data.runs[index].times[-1]
+
+
+@pytest.mark.parametrize(("run", "message"), [("a", "no window lies in run 'a'"), ("d", "there is no run 'd'")])
+def test_a_run_that_was_not_fitted_is_refused_with_those_that_were(three_runs, run, message):
+    with pytest.raises(BadInput, match=f"{message}.*the model knows 'b', 'c'"):
+        three_runs[1].predict(duration=1.0, run=run)
+
+
+def test_held_out_rows_are_forecast_from_their_own_run(three_runs):
+    data, model = three_runs
+    b = data.runs[1]
+    held = Trajectories((Run(b.times[-1] + 0.1 * np.arange(1, 6), b.states[-5:]),), data.names, data.units, ("b",))
+    judged = judge_held_out(model, held, paths=4)
+    assert judged.forecasts[0].times[0] == b.times[-1]
+    assert judged.forecasts[0].run == "b"
+
+
+def test_a_forecast_can_start_at_the_first_row_of_a_run(model, pendulum):
+    forecast, smoothed = model.predict(start="first", duration=1.0, paths=3), model.smooth(paths=3)
+    assert forecast.times[0] == pendulum.runs[0].times[0]
+    np.testing.assert_allclose(forecast.paths, smoothed.paths[:, :11], rtol=1e-9)
+
+
+def test_a_state_that_cannot_be_the_first_one_is_refused_as_such_and_taken_as_any_other(model):
+    with pytest.raises(BadInput, match="outside what the recording allows for the first state"):
+        model.predict([-2.0, 1.0], start="first", duration=1.0)
+    assert model.predict([-2.0, 1.0], duration=1.0, paths=2).ok.all()
+    with pytest.raises(ValueError, match="no start of a forecast called 'begin'"):
+        model.predict(start="begin", duration=1.0)

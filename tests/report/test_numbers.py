@@ -38,7 +38,7 @@ def test_white_noise_stays_in_the_margin_of_its_distribution_nineteen_times_of_t
     rng, count, looks = np.random.default_rng(1), 4000, 12
     u = np.sort(rng.uniform(size=(count, looks)), axis=1)
     above, below = np.arange(1, looks + 1) / looks - u, u - np.arange(looks) / looks
-    inside = (np.maximum(above, below).max(axis=1) <= ecdf_margin(float(looks))).mean()
+    inside = (np.maximum(above, below).max(axis=1) <= ecdf_margin(looks)).mean()
     assert abs(inside - 0.95) < 4 * np.sqrt(0.95 * 0.05 / count)
 
 

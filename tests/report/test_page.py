@@ -13,9 +13,11 @@ import pytest
 
 import sgpd
 from sgpd.errors import NumericalFailure, Outcome, SgpdWarning
+from sgpd.judging.learned import learned
 from sgpd.report import About, write_report
 from sgpd.report.material import gather, paths_of
 from sgpd.report.page import SECTIONS, render
+from sgpd.report.sections.learned import learned_section
 from tests.guesses import guessed
 from tests.report.conftest import ABOUT, CHECKS, with_stored_draws
 
@@ -200,6 +202,19 @@ def test_a_run_without_any_finite_path_has_a_box_and_a_problem_instead_of_figure
     assert "plot-forecast-0" not in page
     assert "plot-learned-0" in page
     assert len(SECTIONS) == 8
+
+
+def test_what_was_learned_has_the_numbers_of_the_command_line_whatever_the_seed_and_no_point_of_a_grid(pendulum):
+    """They come with standard deviations over draws, so that other draws would give other digits."""
+    about = dataclasses.replace(ABOUT, seed=3)
+    material = gather(pendulum.model, pendulum.data, CHECKS, about, pendulum.held_out)
+    section = learned_section(material)
+    numbers = str(learned(pendulum.model))  # what the command line prints
+    figure, table = section.blocks
+    shown = [value for _, value in table.rows[:3]]
+    assert shown == [part.split(" = ")[-1].split("period ")[-1] for part in numbers.split(", ")]
+    assert "lowest" not in figure.caption
+    assert f"The equilibrium is q = {shown[1]}, p = {shown[0]}" in figure.caption
 
 
 def test_runs_that_were_held_out_whole_are_shown():

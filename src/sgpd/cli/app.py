@@ -88,6 +88,9 @@ def predict(
             autocompletion=complete_fitted_run,
         ),
     ] = None,
+    start: Annotated[
+        str, typer.Option(metavar="end|first", help="Of the run: go on from its end, or start at its first row.")
+    ] = "end",
     step: Annotated[float | None, typer.Option(help="The longest step; default: as fitted.")] = None,
     adaptive: Annotated[bool, typer.Option("--adaptive", help="Steps by error control, not as fitted.")] = False,
     paths: Annotated[int, typer.Option(help="How many fields are drawn.")] = 64,
@@ -106,7 +109,7 @@ def predict(
     from sgpd.cli.commands.predicting import Ask, run_predict
     from sgpd.cli.talk import Talk
 
-    ask = Ask(duration, x0, from_run, step, adaptive, paths, level, seed)
+    ask = Ask(duration, x0, from_run, start, step, adaptive, paths, level, seed)
     run_predict(folder, ask, out, paths_out, Talk(quiet, as_json))
 
 

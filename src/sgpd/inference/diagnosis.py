@@ -18,6 +18,7 @@ from sgpd.inference.posterior.field import FieldPosterior
 from sgpd.inference.residuals import FEW, neighbours
 
 ROUGH = 1.5  # noise found, against what the recording's own roughness shows
+UNSOLVED = 0.5  # share of steps that did not converge, from which nothing that a fit says means anything
 TREND = 5.0  # standard errors of a slope of the energy
 SPARSE = 1e-3  # unexplained prior variance (Nyström residual) where the recording goes, as a share
 BLOCKS = 12
@@ -56,6 +57,7 @@ def diagnose(
     free = posterior.structure.name == "free"
     checks = (
         _converged(facts),
+        _solved(facts),
         _white(data.names, recording, rows, np.asarray(facts["autocorrelation_times"]), free),
         _noise(data, noise, free),
         _recorded_energy(data, posterior),
@@ -124,6 +126,25 @@ def _bands(facts: dict) -> Check | None:
         )
         return Check("draws", title, None, None, "ATTENTION", sentence, remedy)
     return None
+
+
+def _solved(facts: dict) -> Check | None:
+    """Whether the steps of the fit were those of the method; explicit ones have nothing to solve."""
+    share, residual = facts["unconverged"], facts["worst_residual"]
+    if not residual > 0 and share == 0:  # also where it is not a number
+        return None
+    title = "steps of the fit that did not converge"
+    if share == 0:
+        sentence = f"Every step of the fit converged, stage residuals at most {residual:.1e}."
+        return Check("fit_steps", title, 0.0, 0.0, "PASS", sentence)
+    sentence = (
+        f"{share:.1%} of the fit's steps did not converge (stage residuals up to {residual:.1e}): "
+        "what the method keeps is not kept there."
+    )
+    remedy = (
+        "Shorten the step (record more often), or check whether lengthscales are much shorter than a step's motion."
+    )
+    return Check("fit_steps", title, share, 0.0, "FAIL" if share > UNSOLVED else "ATTENTION", sentence, remedy)
 
 
 def _converged(facts: dict) -> Check:

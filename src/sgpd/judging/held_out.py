@@ -96,9 +96,8 @@ def _judged(model: Model, name: str, run: Run, paths: int, seed: int):
     from scipy.special import ndtr
 
     if name in model.run_names:
-        index, first = model.run_names.index(name), 0
-        begin = model.pieces.times[model.pieces.of_run(index)[-1], -1]
-        forecast = model.predict(times=np.r_[begin, run.times], run=index, paths=paths, seed=seed)
+        begin, first = model.end_of(name), 0
+        forecast = model.predict(times=np.r_[begin, run.times], run=name, paths=paths, seed=seed)
     else:
         first = 1 + _first_complete(run, name)
         begin, x0 = run.times[first - 1], run.states[first - 1]

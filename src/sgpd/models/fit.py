@@ -84,7 +84,7 @@ def fit(
     recordings = [excerpts(recording, MOST, LONGEST) for recording in whole]
     structure = get_structure(structure) if isinstance(structure, str) else structure
     structure = structure.named(recordings[0].names)
-    method = choose_integrator(integrator, structure, recordings[0])
+    method = choose_integrator(integrator, structure, whole[0])
     require_compatible(structure.traits(recordings[0].dimension), method, structure.name)
     if x0 not in STARTS:
         raise unknown_name("way to start (x0=)", x0, STARTS)
@@ -177,7 +177,7 @@ def _laplace(
     checkpoint: str | Path | None,
 ) -> Model:
     found = fit_laplace(data, guess, integrator, settings, x0, seed, progress, checkpoint)
-    attention = tuple(f"{c.sentence} {c.remedy}" for c in found.diagnosis.checks if c.verdict == "ATTENTION")
+    attention = tuple(f"{c.sentence} {c.remedy}" for c in found.diagnosis.checks if c.verdict in ("ATTENTION", "FAIL"))
     for sentence in attention:
         warnings.warn(sentence, SgpdWarning, stacklevel=3)
     return Model(
@@ -236,13 +236,15 @@ def _once(work: Callable) -> Callable:
 
 
 def choose_integrator(integrator: str | Integrator, structure: Structure, data: Trajectories) -> Integrator:
-    """By name; "auto" takes one that keeps the structure, of order 4 where steps are long."""
+    """By name; "auto" takes one that keeps the structure, of order 4 where steps are long: the fitted rows say."""
     if not isinstance(integrator, str):
         return integrator
     if integrator != "auto":
         return get_integrator(integrator)
     usual, for_long_steps = _AUTOMATIC.get(structure.name, ("rk4", "rk4"))
-    return get_integrator(usual if usual == for_long_steps or _turn(data) < _LONG else for_long_steps)
+    if usual == for_long_steps or _turn(excerpts(data, MOST, LONGEST)) < _LONG:
+        return get_integrator(usual)
+    return get_integrator(for_long_steps)
 
 
 def _turn(data: Trajectories) -> float:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from sgpd.arrays import State, on_device
 from sgpd.checks import Check, CheckReport, Claim, judge, measure, preserved, require_compatible
-from sgpd.errors import SgpdWarning
+from sgpd.errors import BadInput, SgpdWarning, unknown_name
 from sgpd.fields import Field, taken
 from sgpd.gp.features import Sampling
 from sgpd.inference.posterior.field import Features, FieldPosterior
@@ -24,6 +24,7 @@ from sgpd.models.pieces import Pieces
 from sgpd.renamed import renamed_attribute
 
 CHECK_PATHS = 8
+STARTS = ("end", "first")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,15 +91,19 @@ class Model:
         integrator: str | Integrator | None = None,
         paths: int = 64,
         seed: int = 0,
-        run: int = -1,
+        run: str | int | None = None,
+        start: str = "end",
         x0_std: ArrayLike | None = None,
     ) -> Forecast:
         """Forecast from x0.
 
         **Arguments:**
 
-        - `x0`: an exact state, which holds at the first of the times. None goes on from the last state of a recorded
-            run (`run`, the last one by default), which is uncertain together with the field.
+        - `x0`: an exact state, which holds at the first of the times. None starts at a state of a recorded run, which
+            is uncertain together with the field.
+        - `run`, `start`: which run, by name or number (the last one by default), and whether to go on from its "end"
+            or to start at its "first" row. In the latter case an x0 is the true first state of that run, and the field
+            learns from it; otherwise it is any state, wherever it lies.
         - `duration` or `times`: a duration gives 0, h, 2h, ... at the trained step (counted on from the end of the
             recording where x0 is None); times are taken as they are.
         - `step`: the longest step to take, the trained one by default.
@@ -107,12 +112,17 @@ class Model:
         - `x0_std`: standard deviations of a measured x0 (`model.noise_std` for one like those recorded); 0 by default.
         """
         drawn, features = self._drawn(seed, paths)
-        best, drawn, piece = self._from(x0, x0_std is None, run, self.joint.best, drawn)
+        if x0_std is not None and (x0 is None or start == "first"):
+            raise BadInput("x0_std is the uncertainty of a given x0", "give x0, and no `start`, or leave x0_std out")
+        piece = self._piece(run, start)
+        best, drawn = self._from(x0, piece if start == "first" else None, self.joint.best, drawn)
         if x0_std is not None:
-            if x0 is None:
-                raise ValueError("x0_std is the uncertainty of a given x0; give x0 too, or leave both out.")
             drawn = _blurred(drawn, self._state(x0_std, "x0_std"), seed)
-        lead, origin = (np.zeros(0), 0.0) if x0 is not None else (self.pieces.lead(piece), self.pieces.times[piece, -1])
+        lead, origin = np.zeros(0), 0.0
+        if x0 is None and start == "end":
+            lead, origin = self.pieces.lead(piece), self.pieces.times[piece, -1]
+        elif x0 is None:
+            origin = self.pieces.times[piece, 0]
         at = _times(duration, times, self.step if step is None else step, origin)
         schedule = Schedule.through(at, self.step if step is None else step)
         ahead = self._ahead(integrator, schedule)
@@ -120,26 +130,26 @@ class Model:
             _warn_repeated(paths, self.joint.stored.different)
         both = Drawn(drawn.at(piece), features).after(best.at(piece))
         rolled = roll_paths(self.posterior, both, self.integrator, ahead, lead, at, schedule)
-        return self._forecast(at, rolled, None if x0 is not None else run)
+        return self._forecast(at, rolled, None if x0 is not None else int(self.pieces.run[piece]))
 
-    def smooth(self, *, run: int = -1, paths: int = 64, seed: int = 0) -> Forecast:
+    def smooth(self, *, run: str | int | None = None, paths: int = 64, seed: int = 0) -> Forecast:
         """The recording as the model sees it: the states of one run, with bands, consistent with the structure."""
         drawn, features = self._drawn(seed, paths)
-        index = self.pieces.of_run(run)
+        index = self.run_index(run)
         times, parts = [], []
-        for piece in map(int, index):
+        for piece in map(int, self.pieces.of_run(index)):
             at = self.pieces.times[piece, : self.pieces.length(piece)]
             schedule = Schedule(self.pieces.steps[piece].reshape(-1), self.pieces.steps.shape[2], np.arange(len(at)))
             both = Drawn(drawn.at(piece), features).after(self.joint.best.at(piece))
             times.append(at)
             parts.append(roll_paths(self.posterior, both, self.integrator, self.integrator, np.zeros(0), at, schedule))
-        return self._forecast(np.concatenate(times), Rolled.joined(parts), run)
+        return self._forecast(np.concatenate(times), Rolled.joined(parts), index)
 
     def _forecast(self, times: np.ndarray, rolled: Rolled, run: int | None) -> Forecast:
         """The first rollout is that of the best estimate."""
         best, states, ok, residual = rolled.states[0], rolled.states[1:], rolled.ok[1:], rolled.residual[1:]
         require_usable(ok, residual)
-        name = None if run is None or len(self.run_names) == 1 else self.run_names[np.unique(self.pieces.run)[run]]
+        name = None if run is None or len(self.run_names) == 1 else self.run_names[run]
         return Forecast(times, states, best, ok, residual, self.names, self.units, name)
 
     def check(self, duration: float | None = None, *, paths: int = CHECK_PATHS, seed: int = 0) -> CheckReport:
@@ -149,7 +159,7 @@ class Model:
         """
         steps = 400 if duration is None else max(round(duration / self.step), 1)
         drawn, features = self._drawn(seed, paths)
-        first = np.array([self.pieces.of_run(run)[0] for run in range(len(np.unique(self.pieces.run)))])
+        first = np.array([self.pieces.of_run(run)[0] for run in self.fitted_runs])
         starts = on_device(np.asarray(drawn.starts)[np.arange(paths), first[np.arange(paths) % len(first)]])
         found = _measured(self.posterior, self.integrator, self.step, steps, drawn.u, features, starts)
         return judge(found, self.preserves, self.integrator.implicit)
@@ -168,22 +178,55 @@ class Model:
         """Everything random about a number of drawn fields and their starts."""
         return self.joint.draw(seed, paths, self.posterior, self.features, self.sampling)
 
-    def _from(
-        self, x0: ArrayLike | None, exact: bool, run: int, best: Unknowns, drawn: Unknowns
-    ) -> tuple[Unknowns, Unknowns, int]:
-        """Best values and draws for a forecast, with its starts, and the piece at which they stand.
+    @property
+    def fitted_runs(self) -> list[int]:
+        """Which runs of the recording the fit has pieces of; overlapping windows may leave one out."""
+        return [int(run) for run in np.unique(self.pieces.run)]
 
-        An exact state that may be the true start of a recorded run is taken for it, and the field learns from it.
-        """
+    def end_of(self, run: str | int | None = None) -> float:
+        """When the last fitted row of a run was recorded: where `predict` goes on from."""
+        return float(self.pieces.times[self._piece(run, "end"), -1])
+
+    def run_index(self, run: str | int | None) -> int:
+        """The number of a run among `run_names`; the last one that was fitted where none is asked for."""
+        fitted, names = self.fitted_runs, self.run_names
+        known = "the model knows " + ", ".join(repr(names[index]) for index in fitted)
+        if run is None:
+            return fitted[-1]
+        if isinstance(run, str) and run not in names:
+            raise BadInput(f"there is no run {run!r}", known)
+        if not isinstance(run, str) and not -len(names) <= run < len(names):
+            raise BadInput(f"there is no run {run}: there are {len(names)}, from 0 to {len(names) - 1}", known)
+        index = names.index(run) if isinstance(run, str) else range(len(names))[run]
+        if index not in fitted:
+            raise BadInput(f"no window lies in run {names[index]!r}, so that nothing of it was fitted", known)
+        return index
+
+    def _piece(self, run: str | int | None, start: str) -> int:
+        """The piece in which a forecast starts."""
+        if start not in STARTS:
+            raise unknown_name("start of a forecast", start, STARTS)
+        index = self.run_index(run)
+        piece = int(self.pieces.of_run(index)[-1 if start == "end" else 0])
+        if start == "first" and self.pieces.row[piece] > 0:
+            hint = "take another run, or `start='end'`"
+            raise BadInput(f"the first row of run {self.run_names[index]!r} was not fitted", hint)
+        return piece
+
+    def _from(
+        self, x0: ArrayLike | None, first_of: int | None, best: Unknowns, drawn: Unknowns
+    ) -> tuple[Unknowns, Unknowns]:
+        """Best values and draws for a forecast, with its starts; given the first state of a piece, if x0 is that."""
         if x0 is None:
-            return best, drawn, int(self.pieces.of_run(run)[-1])
+            return best, drawn
         state = self._state(x0, "x0")
-        for piece in np.flatnonzero(self.pieces.row == 0) if exact else ():
-            if self.joint.expects(int(piece), state):
-                best, drawn = (self.joint.given(int(piece), state, each) for each in (best, drawn))
-                break
+        if first_of is not None and self.joint.start_covariance(first_of).any():
+            if not self.joint.expects(first_of, state):
+                hint = "leave `start` out: then it is any state, of which the field learns nothing"
+                raise BadInput("x0 lies outside what the recording allows for the first state of the run", hint)
+            best, drawn = (self.joint.given(first_of, state, each) for each in (best, drawn))
         pin = lambda each: Unknowns(each.u, on_device(np.broadcast_to(state, each.starts.shape)))
-        return pin(best), pin(drawn), 0
+        return pin(best), pin(drawn)
 
     def _state(self, given: ArrayLike, name: str) -> State:
         state = np.asarray(given, float)

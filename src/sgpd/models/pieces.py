@@ -11,7 +11,7 @@ from sgpd.data import Windows
 class Pieces:
     """Where the fit starts a rollout, and how it goes on from there: w pieces of recorded runs, padded to n rows."""
 
-    run: np.ndarray  # (w,)
+    run: np.ndarray  # (w,), which run of the recording a piece lies in
     row: np.ndarray  # (w,), at which row of its run a piece starts
     times: np.ndarray  # (w, n)
     steps: np.ndarray  # (w, n-1, m), 0 where there is none
@@ -23,11 +23,8 @@ class Pieces:
         return cls(cut.run, cut.row, cut.times, cut.steps)
 
     def of_run(self, run: int) -> np.ndarray:
-        """The indices of a run's pieces, first to last; runs count from the end where negative."""
-        runs = np.unique(self.run)
-        if not -len(runs) <= run < len(runs):
-            raise ValueError(f"There is no run {run}: the model knows {len(runs)}, from 0 to {len(runs) - 1}.")
-        found = np.flatnonzero(self.run == runs[run])
+        """The indices of the pieces of one run of the recording, first to last; none where no piece lies in it."""
+        found = np.flatnonzero(self.run == run)
         return found[np.argsort(self.row[found])]
 
     def length(self, piece: int) -> int:

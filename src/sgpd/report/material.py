@@ -13,12 +13,13 @@ from sgpd.data.smoothing import smooth_run
 from sgpd.errors import NumericalFailure, SgpdWarning
 from sgpd.fields import Field
 from sgpd.judging import HeldOut
+from sgpd.judging.learned import Learned, learned
 from sgpd.judging.overall import checked_to
 from sgpd.models import Forecast, Model
 from sgpd.models.forecast import as_far_as_possible
 from sgpd.plots.marks import labelled
 from sgpd.report.about import About
-from sgpd.wording import number, with_unit
+from sgpd.wording import number, plus_minus, with_unit
 
 PATHS = 64
 FAR = 3.0  # durations of a run, which the forecast goes past its end
@@ -91,6 +92,19 @@ class Material:
         return self.model.mean()
 
     @cached_property
+    def learned(self) -> Learned | None:
+        """The equilibrium and its period, with the numbers that the command line prints."""
+        return learned(self.model)
+
+    def rest(self, *coordinates: int) -> list[str]:
+        """Where the system rests, in some coordinates, in words; nothing where no equilibrium was found."""
+        found = self.learned
+        if found is None:
+            return []
+        value = lambda k: plus_minus(float(found.equilibrium[k]), float(found.equilibrium_std[k]))
+        return [f"The equilibrium is {', '.join(f'{self.model.names[k]} = {value(k)}' for k in coordinates)}"]
+
+    @cached_property
     def drawn(self) -> Field:
         """The fields behind the paths of the forecasts, stacked."""
         return self.model.draws(paths_of(self.model), self.seed)
@@ -140,14 +154,13 @@ def gather(
 ) -> Material:
     """Smooth and forecast the runs that the page shows: the longest, and those that were held out."""
     shown = max(1, min(4, MOST_PANELS // model.dimension))
-    fitted = [int(run) for run in np.unique(model.pieces.run)]
-    longest = sorted(sorted(fitted, key=lambda run: -len(data.runs[run]))[:shown])
+    longest = sorted(sorted(model.fitted_runs, key=lambda run: -len(data.runs[run]))[:shown])
     views, lost = [], []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SgpdWarning)
         for run in longest:
             try:
-                views.append(_fitted_view(model, data, held_out, run, fitted.index(run), about.seed))
+                views.append(_fitted_view(model, data, held_out, run, about.seed))
             except NumericalFailure:
                 lost.append(data.run_names[run])
         views += _held_views(data, held_out)[: max(1, shown - 1)]
@@ -157,22 +170,22 @@ def gather(
     return Material(model, data, checks, about, held_out, tuple(views), tuple(lost), problems)
 
 
-def _fitted_view(model: Model, data: Trajectories, held: HeldOut | None, run: int, index: int, seed: int) -> View:
+def _fitted_view(model: Model, data: Trajectories, held: HeldOut | None, run: int, seed: int) -> View:
     recorded, name, count = data.runs[run], data.run_names[run], paths_of(model)
     rest = None
     if held is not None and name in held.data.run_names:
         rest = held.data.runs[held.data.run_names.index(name)]
-    smoothed = _in_order(model.smooth(run=index, paths=count, seed=seed))
+    smoothed = _in_order(model.smooth(run=run, paths=count, seed=seed))
     span = float(recorded.times[-1] - recorded.times[0])
     wanted = max(FAR * span, 0.0 if rest is None else 1.25 * float(rest.times[-1] - recorded.times[-1]))
-    return View(name, _ahead(model, wanted, index, count, seed), Fitted(recorded, smoothed), rest)
+    return View(name, _ahead(model, wanted, run, count, seed), Fitted(recorded, smoothed), rest)
 
 
-def _ahead(model: Model, wanted: float, index: int, count: int, seed: int) -> Forecast:
+def _ahead(model: Model, wanted: float, run: int, count: int, seed: int) -> Forecast:
     """As far as wanted, or as far as some path gets."""
     wanted = max(min(wanted, MOST_STEPS * model.step), model.step)
     return as_far_as_possible(
-        lambda share: model.predict(duration=max(share * wanted, model.step), run=index, paths=count, seed=seed)
+        lambda share: model.predict(duration=max(share * wanted, model.step), run=run, paths=count, seed=seed)
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from sgpd.errors import BadInput, NumericalFailure
 from sgpd.runs.layout import RunFolder, State, not_a_run
 from sgpd.runs.lock import busy, is_locked, locked
+from sgpd.writing import sync_folder
 
 
 def to_work_in(out: Path, *, resume: bool, force: bool) -> tuple[RunFolder, State]:
@@ -48,6 +49,8 @@ def working_in(folder: RunFolder, out: Path, found: State) -> Iterator[None]:
     made = [path for path in (folder.path, *folder.path.parents) if not path.exists()]
     try:
         folder.path.mkdir(parents=True, exist_ok=True)
+        for path in made:
+            sync_folder(path.parent)
         with locked(folder.lock):
             if found == "absent":
                 _clear(folder, out)
@@ -93,6 +96,7 @@ def _put_in_place(new: RunFolder, out: Path):
     if out.exists():
         out.rename(old)
     new.path.rename(out)
+    sync_folder(out.parent)
     shutil.rmtree(old, ignore_errors=True)
 
 

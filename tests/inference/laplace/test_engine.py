@@ -1,5 +1,8 @@
 """The default fit of a noisy pendulum: forecasts, the smoothed recording, an exact start, saving, several runs."""
 
+import dataclasses
+import warnings
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +15,7 @@ from sgpd.paper.truths import noisy_start
 
 SYSTEM = sgpd.systems.get("pendulum")
 SEED = 101
+NO_STEPS = sgpd.integrators.Newton(max_steps=0)
 FACTS = {
     "log_evidence",
     "parameters",
@@ -75,7 +79,9 @@ def test_a_start_that_becomes_known_corrects_the_field(latent, truth):
     """Start and field were learned together; a rollout of the field alone from the exact start drifts away."""
     model, x0 = latent[1], jnp.asarray(SYSTEM.x0)
     naive = eqx.filter_jit(rollout)(model.integrator, model.mean(), x0, jnp.full(400, 0.1)).states
-    forecast = model.predict(SYSTEM.x0, duration=40.0)
+    anywhere = model.predict(SYSTEM.x0, duration=40.0)  # any state, however close to a recorded one: nothing is learned
+    np.testing.assert_allclose(anywhere.best, naive, atol=1e-6)
+    forecast = model.predict(SYSTEM.x0, start="first", duration=40.0)
     np.testing.assert_array_equal(forecast.paths[:, 0], np.broadcast_to(SYSTEM.x0, (64, 2)))
     assert distance(forecast.best, truth) < distance(naive, truth) / 3
     assert distance(forecast.mean, truth) < distance(naive, truth) / 3
@@ -114,7 +120,7 @@ def test_a_saved_fit_gives_the_same_numbers_and_words(request, start, tmp_path):
             np.testing.assert_array_equal(getattr(its, part), getattr(mine, part))
     for part in ("notes", "facts", "history", "names", "units", "objective", "step"):
         assert getattr(loaded, part) == getattr(model, part)
-    np.testing.assert_array_equal(loaded.noise, model.noise_std)
+    np.testing.assert_array_equal(loaded.noise_std, model.noise_std)
 
 
 def test_a_fit_tells_facts_about_itself(known):
@@ -127,7 +133,7 @@ def test_a_fit_tells_facts_about_itself(known):
     assert known[1].objective == "evidence"
     assert [line["restart"] for line in history if line["round"] == 0] == [20, 100]
     assert known[1].notes
-    np.testing.assert_allclose(known[1].noise, np.sqrt(0.1), rtol=0.25)
+    np.testing.assert_allclose(known[1].noise_std, np.sqrt(0.1), rtol=0.25)
 
 
 def test_several_runs_with_a_gap_and_missing_values_are_fitted_with_noise_that_is_known(known):
@@ -146,7 +152,7 @@ def test_several_runs_with_a_gap_and_missing_values_are_fitted_with_noise_that_i
         np.testing.assert_allclose(smoothed.times, times[rows])
         assert distance(smoothed.best, exact[rows]) < 0.3
         assert model.predict(duration=1.0, paths=2, run=run).times[0] == times[rows[-1]]
-    with pytest.raises(ValueError, match="There is no run 2"):
+    with pytest.raises(ValueError, match="there is no run 2: there are 2, from 0 to 1"):
         model.smooth(run=2)
 
 
@@ -199,3 +205,21 @@ def test_a_rollout_too_unstable_for_the_whole_recording_is_cut_in_two(known, tru
     assert "No rollout is longer than 50 rows: each such piece has a first state of its own." in model.notes
     recorded = distance(data.runs[0].states, truth[:99])
     assert distance(model.smooth().best, truth[:99]) < recorded / 2
+
+
+@pytest.mark.parametrize(("newton", "verdict"), [(sgpd.integrators.Newton(), "PASS"), (NO_STEPS, "FAIL")])
+def test_a_fit_says_whether_its_implicit_steps_converged(newton, verdict):
+    """Without Newton steps beyond the first correction they did not; note, check and history tell."""
+    system = sgpd.systems.get("non-separable")
+    times, states = system.record(seed=0)
+    data = sgpd.Trajectories.from_arrays(times[:40], states[:40], names=system.names)
+    midpoint = dataclasses.replace(sgpd.integrators.get("implicit-midpoint"), newton=newton)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", sgpd.SgpdWarning)
+        model = sgpd.fit(data, "hamiltonian", midpoint)
+    check = {check.id: check for check in model.diagnosis}["fit_steps"]
+    assert check.verdict == verdict
+    assert (model.history[-1]["unconverged"] > 0.5) == (verdict == "FAIL")
+    assert (model.history[-1]["worst_residual"] > 1e-13) == (verdict == "FAIL")
+    said = [text for text in (*model.notes, *map(str, (c.message for c in caught))) if "did not converge" in text]
+    assert (len(said) >= 2) == (verdict == "FAIL")

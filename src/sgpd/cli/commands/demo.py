@@ -38,7 +38,7 @@ def _compare(model: "Model", folder: Path, figure: Path, seed: int, talk: Talk):
     from sgpd.runs.layout import RunFolder
 
     system, (fitted, _) = systems.get("pendulum"), RunFolder(folder).recording()
-    forecast = model.predict(system.x0, duration=system.horizon, paths=64, seed=seed)
+    forecast = model.predict(system.x0, start="first", duration=system.horizon, paths=64, seed=seed)
     truth = system.simulate(system.x0, forecast.times)
     save_figure(forecast_figure(forecast, fitted, truth), figure)
     talk.say(

@@ -9,7 +9,7 @@ import numpy as np
 from sgpd.cli.files import require_table_file, write_table
 from sgpd.cli.settings import numbers_in
 from sgpd.cli.talk import Talk
-from sgpd.errors import BadInput, unknown_name
+from sgpd.errors import BadInput
 from sgpd.xla.cache import keep_compiled_programs
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ class Ask:
     duration: float
     x0: str | None = None
     from_run: str | None = None
+    start: str = "end"
     step: float | None = None
     adaptive: bool = False
     paths: int = 64
@@ -50,13 +51,19 @@ def run_predict(path: Path, ask: Ask, out: Path, paths_out: Path | None, talk: T
     model, (fitted, _) = folder.model(), folder.recording()
     _require_room(model, ask)
     x0 = None if ask.x0 is None else _state(ask.x0, model.names)
-    index = _run(ask.from_run, model.run_names)
-    _tell_start(model, fitted, x0, index, talk)
+    _tell_start(model, fitted, x0, ask, talk)
     _tell_method(model, ask, fitted.time_unit, talk)
     with talk.heeding():
         integrator = "adaptive" if ask.adaptive else None
         forecast = model.predict(
-            x0, duration=ask.duration, step=ask.step, integrator=integrator, paths=ask.paths, seed=ask.seed, run=index
+            x0,
+            duration=ask.duration,
+            step=ask.step,
+            integrator=integrator,
+            paths=ask.paths,
+            seed=ask.seed,
+            run=ask.from_run,
+            start=ask.start,
         )
     _tell_reach(stored, forecast, fitted.time_unit, talk)
     about = _about(path, config, stored, model, ask, forecast)
@@ -69,7 +76,7 @@ def _require_sound(ask: Ask):
         raise BadInput(f"--duration {ask.duration:g}: the duration must be a positive number", "give it in time units")
     if ask.step is not None and not (np.isfinite(ask.step) and ask.step > 0):
         raise BadInput(f"--step {ask.step:g}: the step must be a positive number", "leave it out to step as fitted")
-    if ask.x0 is not None and ask.from_run is not None:
+    if ask.x0 is not None and ask.from_run is not None and ask.start == "end":
         raise BadInput("--x0 is a start of its own, --from-run the end of a run", "give one of the two")
     if ask.paths < 2:
         raise BadInput(f"--paths {ask.paths}: a band needs at least two paths", "leave it out for 64")
@@ -120,29 +127,23 @@ def _state(text: str, names: tuple[str, ...]) -> np.ndarray:
     return state
 
 
-def _run(name: str | None, names: tuple[str, ...]) -> int:
-    """Which run to go on from; the last where none is named."""
-    if name is None:
-        return -1
-    if name not in names:
-        raise unknown_name("fitted run", name, names)
-    return names.index(name)
-
-
-def _tell_start(model: "Model", fitted: "Trajectories", x0: np.ndarray | None, run: int, talk: Talk):
+def _tell_start(model: "Model", fitted: "Trajectories", x0: np.ndarray | None, ask: Ask, talk: Talk):
     if x0 is None:
-        at = f"{fitted.time_name} = {fitted.runs[run].times[-1]:g}"
+        run = model.run_index(ask.from_run)
+        which, row = ("last", -1) if ask.start == "end" else ("first", 0)
+        at = f"{fitted.time_name} = {fitted.runs[run].times[row]:g}"
         where, change = "", f"--x0 {','.join(f'{name}=..' for name in model.names)}"
         if len(fitted) > 1:
             where, change = f" of run {fitted.run_names[run]}", f"--from-run or {change}"
-        talk.say("start", f"the last fitted state{where}, {at} (change with {change})")
+        talk.say("start", f"the {which} fitted state{where}, {at} (change with {change})")
         return
     states = np.concatenate([run.states for run in fitted.runs])
     low, high = np.nanmin(states, axis=0), np.nanmax(states, axis=0)
     outside = [name for name, inside in zip(model.names, (low <= x0) & (x0 <= high), strict=True) if not inside]
     numbers = ", ".join(f"{name} = {value:g}" for name, value in zip(model.names, x0, strict=True))
     place = "outside" if outside else "inside"
-    talk.say("start", f"{numbers}: {place} the recorded range (default: last fitted state)")
+    learned = "; the field learns from it as the true first state" if ask.start == "first" else ""
+    talk.say("start", f"{numbers}: {place} the recorded range{learned} (default: last fitted state)")
     if outside:
         ranges = (f"{n} {a:.3g} to {b:.3g}" for n, a, b in zip(model.names, low, high, strict=True) if n in outside)
         talk.attention(f"The start lies outside the recorded range ({', '.join(ranges)}); nothing was learned there.")
@@ -182,7 +183,8 @@ def _about(path: Path, config: dict, stored: dict, model: "Model", ask: Ask, for
         "structure": model.posterior.structure.name,
         "integrator": "adaptive" if ask.adaptive else model.integrator.name,
         "step": model.step if ask.step is None else ask.step,
-        "x0": ask.x0 or "last fitted state",
+        "x0": ask.x0 or f"{'last' if ask.start == 'end' else 'first'} fitted state",
+        "start": ask.start,
         "from_run": forecast.run,
         "paths": ask.paths,
         "paths_ok": int(forecast.ok.sum()),

@@ -29,7 +29,7 @@ from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.diagnosis import Diagnosis, diagnose
 from sgpd.inference.initial import gaussians
 from sgpd.inference.laplace.evidence import TIGHT, Evidence, Hyper, Tuned, evidence_of, tune
-from sgpd.inference.laplace.linear_model import Recording, ShootingState
+from sgpd.inference.laplace.linear_model import Recording, ShootingState, Solved, solved
 from sgpd.inference.laplace.sampling import (
     Randomisation,
     extra_costs,
@@ -144,10 +144,13 @@ def fit_laplace(
         # The checkpoint is that of the longer pieces, whose fit goes on to here again.
         return fit_laplace(data, guess, integrator, settings, x0, seed, progress, longest=half)
     optimum = _Optimum(guess, start, integrator, recording, tuned, settings)
+    how = {name: float(value) for name, value in optimum.solved()._asdict().items()}
+    history[-1] = history[-1] | how
     times = autocorrelation_times(recording, np.asarray(rows))
     posterior, joint, facts = _posterior(optimum, times, seed)
     report(work[-1], work[-1])
     noise = np.asarray(tuned.noise)
+    facts |= how
     diagnosis = diagnose(data, recording, posterior, np.asarray(rows), noise, facts)
     return PosteriorResult(posterior, noise, joint, pieces, history, facts, diagnosis)
 
@@ -178,6 +181,12 @@ class _Optimum(NamedTuple):
     def evidence(self) -> Evidence:
         """The linear model there."""
         return evidence_of(self.tuned, self.start, self.guess, self.recording)
+
+    def solved(self) -> Solved:
+        """How its steps went."""
+        if not self.integrator.implicit:
+            return Solved(jnp.zeros(()), jnp.zeros(()))
+        return solved(self.posterior, self.integrator, self.recording, self.tuned.at)
 
     def with_inflated_noise(self, times: np.ndarray) -> "_Optimum":
         """Under the same kernels, with σ² of each channel so many times larger: that many rows count as one."""

@@ -119,6 +119,30 @@ def roll(integrator: Integrator, field: Field, recording: Recording, at: Shootin
     return _in_pieces(to_next, recording, at)[0]
 
 
+class Solved(NamedTuple):
+    """How the stage equations of a rollout were solved."""
+
+    unconverged: Scalar  # share of the steps
+    worst_residual: Scalar
+
+
+@eqx.filter_jit
+def solved(posterior: FieldPosterior, integrator: Integrator, recording: Recording, at: ShootingState) -> Solved:
+    """Of the best field's rollout; explicit steps have nothing to solve."""
+    field = posterior.field(posterior.unravel(at.u))
+
+    def to_next(x, hs):
+        infos = []
+        for h in hs:
+            x, info = integrator.advance(field, x, h)
+            infos.append((info.converged | (h == 0), jnp.where(h == 0, 0.0, info.residual)))
+        return x, *map(jnp.stack, zip(*infos, strict=True))
+
+    _, converged, residual = _in_pieces(to_next, recording, at)
+    steps = jnp.maximum(jnp.count_nonzero(recording.steps), 1)
+    return Solved(jnp.count_nonzero(~converged) / steps, residual.max(initial=0.0))
+
+
 def _in_pieces(to_next: Callable, recording: Recording, at: ShootingState) -> tuple[Array, ...]:
     """The rows of all pieces, from `to_next(row, steps)`, and whatever that gives beside the next row."""
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from sgpd.judging.learned import learned
 from sgpd.plots.marks import (
     BLUE,
     VERMILION,
@@ -80,7 +79,7 @@ def _halves(material: Material, pair: tuple[int, int]) -> Plot:
     position, momentum = pair
     names = material.model.names
     several = material.model.dimension > 2
-    panels, said = [], []
+    panels, said = [], material.rest(*pair)
     for along, component, sign, letter in ((position, momentum, -1.0, "V"), (momentum, position, 1.0, "T")):
         points = line(material, along)
         found = rates(material, points)
@@ -89,17 +88,17 @@ def _halves(material: Material, pair: tuple[int, int]) -> Plot:
         drawn = curve(material, along, levelled(energy, curve(material, along, energy).inside))
         title = f"{letter} along {names[along]}" if several else f"{letter}({names[along]})"
         panels.append(_panel(material, along, drawn, title))
-        said.append(f"{title} {_shape(names[along], drawn)}")
+        said.append(f"{title} {_rise(drawn)}")
     return Plot(tuple(panels), f"{'. '.join(said)}.", f"{names[position]}, {names[momentum]}", columns=2)
 
 
 def _energy_cuts(material: Material, pair: tuple[int, int]) -> Plot:
-    names, panels, said = material.model.names, [], []
+    names, panels, said = material.model.names, [], material.rest(*pair)
     for k in pair:
         found = energies(material, line(material, k))
         drawn = curve(material, k, levelled(found, curve(material, k, found).inside))
         panels.append(_panel(material, k, drawn, f"H along {names[k]}"))
-        said.append(f"H along {names[k]} {_shape(names[k], drawn)}")
+        said.append(f"H along {names[k]} {_rise(drawn)}")
     return Plot(tuple(panels), f"{'. '.join(said)}.", ", ".join(names[k] for k in pair), columns=2)
 
 
@@ -115,12 +114,11 @@ def _field_cuts(material: Material, along: int) -> Plot:
     return Plot(tuple(panels), f"{'. '.join(said)}.", f"along {names[along]}", columns=min(2, len(panels)))
 
 
-def _shape(name: str, drawn: Curve) -> str:
-    """Where a curve is lowest and how high it gets where there are data."""
-    best, at = drawn.best[drawn.inside], drawn.at[drawn.inside]
+def _rise(drawn: Curve) -> str:
+    """How high a curve gets where there are data. (Where it is lowest is a point of a grid, and no result.)"""
     low, high = drawn.bands[0]
-    lowest, rise, width = number(at[np.argmin(best)]), number(np.ptp(best)), np.median((high - low)[drawn.inside])
-    return f"is lowest at {name} = {lowest} and rises by {rise} (95 % band {number(width, 2)} wide)"
+    rise, width = number(np.ptp(drawn.best[drawn.inside])), np.median((high - low)[drawn.inside])
+    return f"rises by {rise} (95 % band {number(width, 2)} wide)"
 
 
 def _panel(material: Material, k: int, drawn: Curve, title: str) -> Panel:
@@ -154,17 +152,16 @@ def _plane(material: Material) -> Plot:
     panels = tuple(
         Panel(x, y, (Levels(q, p, grid(values), grid(reached), label), dots), title) for values, label, title in kinds
     )
-    low = points[np.flatnonzero(box)[np.argmin(found.best[box])]]
-    lowest = ", ".join(f"{name} = {number(v)}" for name, v in zip(model.names, low, strict=True))
     rises, doubt = number(found.best[reached].max()), number(np.median(std[reached]), 2)
-    alt = f"H is lowest at {lowest} and rises by {rises} where there are data (standard deviation {doubt})."
+    rising = f"H rises by {rises} where there are data (standard deviation {doubt})."
+    alt = ". ".join([*material.rest(1, 0), rising])
     return Plot(panels, alt, columns=2, height=360)
 
 
 def _table(material: Material) -> tuple[Block, ...]:
     model = material.model
     rows: list[tuple[str, str]] = []
-    found = learned(model, seed=material.seed)
+    found = material.learned
     if found is not None:
         parts = zip(model.names, found.equilibrium, found.equilibrium_std, model.units, strict=True)
         rows += [(f"equilibrium, {name}", with_unit(plus_minus(v, std), unit)) for name, v, std, unit in parts]
