@@ -217,13 +217,13 @@ def test_an_unknown_system_is_refused_with_a_guess():
 
 @pytest.mark.parametrize("x0", [[1.0], [1.0, 2.0, 3.0], [[1.0, 2.0]], [1.0, np.nan], [np.inf, 0.0], 1.0])
 def test_an_initial_state_of_the_wrong_size_or_not_finite_is_refused(x0):
-    with pytest.raises(ValueError, match=r"state of pendulum is 2 finite numbers \('p', 'q'\), got"):
+    with pytest.raises(ValueError, match=r"state of pendulum is 2 finite numbers, got .*; give p, q"):
         systems.get("pendulum").simulate(x0, [0.0, 1.0])
 
 
 @pytest.mark.parametrize("times", [[0.0], [], 1.0, [0.0, 0.0], [1.0, 0.0], [0.0, np.nan], [0.0, np.inf], [[0.0, 1.0]]])
 def test_times_that_do_not_increase_or_are_not_finite_are_refused(times):
-    with pytest.raises(ValueError, match=r"Times to simulate must be finite and increase"):
+    with pytest.raises(ValueError, match=r"Times to simulate must be at least two finite numbers that increase"):
         systems.get("pendulum").simulate([2.0, 2.0], times)
 
 

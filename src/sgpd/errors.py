@@ -41,25 +41,34 @@ class Outcome(Enum):
         return self.value[1]
 
 
-class NumericalFailure(RuntimeError):
+class SgpdError(Exception):
+    """What went wrong, in one sentence, and what to do about it."""
+
+    def __init__(self, message: str, hint: str):
+        self.message, self.hint = message, hint
+        joined = " " if message.endswith((".", "?")) else ". " if hint[:1].isupper() else "; "
+        super().__init__(f"{message}{joined}{hint}")
+
+
+class NumericalFailure(SgpdError, RuntimeError):
     """A computation that could not give a usable answer. Carries its `Outcome`."""
 
     def __init__(self, outcome: Outcome, detail: str = ""):
         self.outcome, self.detail = outcome, detail
-        super().__init__(" ".join(part for part in (outcome.sentence, detail, outcome.remedy) if part))
+        super().__init__(" ".join(part for part in (outcome.sentence, detail) if part), outcome.remedy)
 
     def __reduce__(self):  # from its arguments, not from the sentence: it may come from another process
         return type(self), (self.outcome, self.detail)
 
 
-class BadInput(ValueError):
+class BadInput(SgpdError, ValueError):
     """Input that cannot be used: what is wrong and where, and what to do about it."""
 
     def __init__(
         self, message: str, hint: str, file: str | None = None, line: int | None = None, column: str | None = None
     ):
-        self.message, self.hint, self.file, self.line, self.column = message, hint, file, line, column
-        super().__init__(f"{message}; {hint}")
+        self.file, self.line, self.column = file, line, column
+        super().__init__(message, hint)
 
     def __reduce__(self):
         return type(self), (self.message, self.hint, self.file, self.line, self.column)
@@ -69,9 +78,9 @@ class SgpdWarning(UserWarning):
     """Something a careful user wants to know about a result that is usable all the same."""
 
 
-def unknown_name(kind: str, name: object, known: Iterable[str]) -> ValueError:
-    """A ValueError that lists what there is and guesses what was meant."""
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> BadInput:
+    """The refusal of a name that does not exist: what there is, and a guess at what was meant."""
     choices = list(known)
     close = difflib.get_close_matches(str(name), choices, n=1)
-    guess = f" Did you mean {close[0]!r}?" if close else ""
-    return ValueError(f"There is no {kind} called {name!r}.{guess} Known: {', '.join(choices)}.")
+    guess = f"Did you mean {close[0]!r}? " if close else ""
+    return BadInput(f"There is no {kind} called {name!r}", f"{guess}Known: {', '.join(choices)}.")

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar, State, on_device
+from sgpd.errors import BadInput
 
 Field = Callable[[State], State]
 
@@ -51,9 +52,9 @@ def halves(x: State) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     """The momenta p and positions q of a state x = (p, q)."""
     n, odd = divmod(x.shape[0], 2)
     if odd:
-        raise ValueError(
-            f"A Hamiltonian state is (p, q), as many momenta as positions, but this one has {x.shape[0]} coordinates; "
-            "give every position its momentum, or use the structure 'free'."
+        raise BadInput(
+            f"A Hamiltonian state is (p, q), as many momenta as positions, but this one has {x.shape[0]} coordinates",
+            "give every position its momentum, or use the structure 'free'",
         )
     return x[:n], x[n:]
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgpd.arrays import Scalar, State
-from sgpd.errors import NumericalFailure, Outcome, unknown_name
+from sgpd.errors import BadInput, NumericalFailure, Outcome, unknown_name
 from sgpd.fields import Field, SplitField, halves
 
 
@@ -39,9 +39,12 @@ class System:
 
         x0, times = np.asarray(x0, float), np.asarray(times, float)
         if x0.shape != (len(self.names),) or not np.isfinite(x0).all():
-            raise ValueError(f"The state of {self.name} is {len(self.names)} finite numbers {self.names}, got {x0}.")
+            raise BadInput(
+                f"The state of {self.name} is {len(self.names)} finite numbers, got {x0}",
+                f"give {', '.join(self.names)}",
+            )
         if times.ndim != 1 or len(times) < 2 or not np.isfinite(times).all() or not (np.diff(times) > 0).all():
-            raise ValueError("Times to simulate must be finite and increase, and there must be at least two.")
+            raise BadInput("Times to simulate must be at least two finite numbers that increase", "sort them")
         derivative = jax.jit(self.field)
         if not np.isfinite(derivative(x0)).all():  # the solver would choose no first step, and never end
             raise NumericalFailure(Outcome.NOT_FINITE, f"The field of {self.name} is not finite at {x0}.")

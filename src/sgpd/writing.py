@@ -19,10 +19,8 @@ def write_together(files: Mapping[Path, bytes]):
     hidden = {path: path.with_name(f".{path.name}.{os.getpid()}") for path in files}
     try:
         for path, content in files.items():
-            with _errors_name(path), hidden[path].open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())  # else a name may reach the disk before what it names
+            with _errors_name(path):
+                _onto_disk(hidden[path], content)
         for path in files:
             with _errors_name(path):
                 os.replace(hidden[path], path)
@@ -31,6 +29,14 @@ def write_together(files: Mapping[Path, bytes]):
     finally:
         for left_over in hidden.values():
             left_over.unlink(missing_ok=True)
+
+
+def _onto_disk(path: Path, content: bytes):
+    """All of it, before the call returns: else a name may reach the disk before what it names."""
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path):

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from sgpd import integrators
+from sgpd.errors import BadInput, unknown_name
 
 COMMANDS = ["demo", "simulate", "fit", "predict", "check", "report", "paper", "integrators", "structures", "systems"]
 HEAVY = {"jax", "jaxlib", "pandas", "scipy", "matplotlib", "plotly", "equinox"}
@@ -129,12 +130,20 @@ def test_every_way_to_end_has_its_exit_code(sgpd_here, monkeypatch, tmp_path, pr
         assert "surprise" in saved[0].read_text()
 
 
-def test_a_plain_error_is_split_into_what_and_what_to_do(sgpd_here, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (BadInput("a; b is wrong", "mend it"), "error: a; b is wrong\n\nhint: mend it\n"),
+        (unknown_name("name", "c", ["d"]), "error: There is no name called 'c'\n\nhint: known: d.\n"),
+        (ValueError("a; b."), "error: a; b.\n\nhint: `sgpd --help` and `sgpd COMMAND --help` show what can be given\n"),
+    ],
+)
+def test_an_error_is_told_with_its_hint_and_no_sentence_is_taken_apart(sgpd_here, monkeypatch, error, told):
     def fail():
-        raise ValueError("a; b is wrong; mend it.")
+        raise error
 
     monkeypatch.setattr("sgpd.cli.listings.list_systems", fail)
-    assert sgpd_here("systems").err == "error: a; b is wrong\n\nhint: mend it.\n"
+    assert sgpd_here("systems").err == told
 
 
 def test_a_numerical_failure_has_its_own_code_and_a_remedy(sgpd_here, monkeypatch):

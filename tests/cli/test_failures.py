@@ -2,13 +2,12 @@
 
 import errno
 import os
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import sgpd
-from sgpd import NumericalFailure, Outcome
+from sgpd import NumericalFailure, Outcome, writing
 from sgpd.runs.layout import RunFolder
 from tests.cli.conftest import write_recording
 
@@ -97,16 +96,16 @@ def test_stopped_before_anything_was_written_it_leaves_nothing(here, sgpd_here, 
 
 def fill_disk(monkeypatch, moment):
     """From its n-th file on the disk is full; half of that one was written. Gives the files that were begun."""
-    whole, begun = Path.write_bytes, []
+    whole, begun = writing._onto_disk, []
 
-    def write_bytes(path, content):
+    def onto_disk(path, content):
         begun.append(path)
         if len(begun) < moment:
             return whole(path, content)
         whole(path, content[: len(content) // 2])
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", write_bytes)
+    monkeypatch.setattr(writing, "_onto_disk", onto_disk)
     return begun
 
 

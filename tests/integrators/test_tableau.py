@@ -31,7 +31,7 @@ def test_the_stated_order_of_a_method_is_its_highest_and_the_next_is_refused_wit
     with pytest.raises(ValueError) as refusal:
         replace(method.tableau, order=method.order + 1)
     assert f"{name}: states order {method.order + 1}" in str(refusal.value)
-    assert f"correct the coefficients or state order {method.order}." in str(refusal.value)
+    assert f"correct the coefficients or state order {method.order}" in str(refusal.value)
 
 
 @pytest.mark.parametrize("name", ["gauss-6", "yoshida-6"])

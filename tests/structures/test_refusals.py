@@ -68,7 +68,7 @@ def test_a_map_for_a_latent_that_is_not_there_is_refused_with_those_that_are(nam
     ],
 )
 def test_a_map_of_the_wrong_width_is_refused_with_the_right_one(wrong):
-    with pytest.raises(ValueError, match=r"map for latent 'f' must have 3 columns.*or be a stack of 3 such maps"):
+    with pytest.raises(ValueError, match=r"map for latent 'f' must have 3 columns.*or a stack of 3 such maps"):
         Free(depends_on={"f": wrong}).groups(3)
 
 

@@ -4,6 +4,7 @@ from typing import Literal
 
 import numpy as np
 
+from sgpd.errors import BadInput
 from sgpd.fields import Traits
 from sgpd.integrators import Integrator, PartitionedRungeKutta, RungeKutta, SplitStep
 
@@ -51,7 +52,8 @@ def _coupled_stages(a: np.ndarray, other: np.ndarray) -> int:
 def require_compatible(traits: Traits, integrator: Integrator, structure: str):
     """Refuse a split method for a field that does not split."""
     if isinstance(integrator, SplitStep) and not traits.split:
-        raise ValueError(
+        raise BadInput(
             f"{integrator.name} steps momenta and positions in turn, which needs the structure 'separable', not "
-            f"{structure!r}; use 'implicit-midpoint', 'gauss-4' or 'lobatto-iiia-iiib-4', or change the structure."
+            f"{structure!r}",
+            "use 'implicit-midpoint', 'gauss-4' or 'lobatto-iiia-iiib-4', or change the structure",
         )

@@ -79,15 +79,14 @@ def _plain_ending(problem: BaseException) -> Ending:
 
     match problem:
         case BadInput():
-            place = (problem.file, problem.line, problem.column)
-            return Ending(BAD_INPUT, problem.message, problem.hint, *place)
+            hint = problem.hint[:1].lower() + problem.hint[1:]
+            return Ending(BAD_INPUT, problem.message, hint, problem.file, problem.line, problem.column)
         case NumericalFailure():
-            remedy = problem.outcome.remedy
-            return Ending(NUMERICAL, str(problem).removesuffix(remedy).strip(), remedy)
+            return Ending(NUMERICAL, problem.message, problem.hint)
         case typer.Abort():
             return Ending(BAD_INPUT, "the input ended too early", "give the file by its name")
-        case ValueError():
-            return Ending(BAD_INPUT, *_split(str(problem)))
+        case ValueError():  # of a library below, about what it was given
+            return Ending(BAD_INPUT, str(problem), "`sgpd --help` and `sgpd COMMAND --help` show what can be given")
         case OSError():
             return _of_the_system(problem)
     usage = getattr(problem, "format_message", None)
@@ -114,16 +113,6 @@ def _bug(problem: BaseException) -> Ending:
         traceback.print_exception(problem)
         return Ending(BUG, f"{what}; the details could not be saved and stand above", "please report it with them")
     return Ending(BUG, f"{what}; the details are in {file.name}", "please report it with that file")
-
-
-def _split(message: str) -> tuple[str, str]:
-    """Plain errors of the library read "what is wrong; what to do", or "What is wrong. What to do"."""
-    what, mark, remedy = message.rpartition("; ")
-    if not mark:
-        what, mark, remedy = message.partition(". ")
-    if not mark:
-        return message, "`sgpd --help` and `sgpd COMMAND --help` show what can be given"
-    return what, remedy[:1].lower() + remedy[1:]
 
 
 def _usage(message: str, context) -> tuple[str, str]:

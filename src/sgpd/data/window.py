@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from sgpd.data.trajectories import Trajectories
+from sgpd.errors import BadInput
 
 # Times are rounded when they are written, so 1.5 steps may arrive as 1.5000000001.
 ROUNDING = 1e-6
@@ -85,7 +86,7 @@ def windows(
     if start_observed:
         first = _with_complete_start(first, rows, data.run_names, skip=stride is not None)
     if first.size == 0:
-        raise ValueError("No window is left; give a smaller `stride`, a larger `max_gap`, or x0='latent'.")
+        raise BadInput("No window is left", "give a smaller `stride`, a larger `max_gap`, or x0='latent'")
     end = np.minimum(first + length, ends[np.searchsorted(starts, first, side="right") - 1])
     return _stack(rows, first, end, length, _substeps(intervals, step))
 
@@ -111,15 +112,13 @@ class _Rows:
 
 def _require_options(length: int, stride: int | None, step: float, max_gap: int):
     if length < 2:
-        raise ValueError(f"A window needs at least 2 rows, got length={length}; give a larger `length`.")
+        raise BadInput(f"A window needs at least 2 rows, got length={length}", "give a larger `length`")
     if stride is not None and stride < 1:
-        raise ValueError(f"Windows start at least 1 row apart, got stride={stride}; give 1 or more, or None.")
+        raise BadInput(f"Windows start at least 1 row apart, got stride={stride}", "give 1 or more, or None")
     if not 0 < step < np.inf:
-        raise ValueError(
-            f"The integrator's step must be positive and finite, got step={step}; leave it out or mend it."
-        )
+        raise BadInput(f"The integrator's step must be positive and finite, got step={step}", "leave it out or mend it")
     if max_gap < 1:
-        raise ValueError(f"With max_gap={max_gap} every interval would be a gap; give 1 or more.")
+        raise BadInput(f"With max_gap={max_gap} every interval would be a gap", "give 1 or more")
 
 
 def _substeps(intervals: np.ndarray, step: float) -> np.ndarray:
@@ -142,9 +141,9 @@ def _with_complete_start(first: np.ndarray, rows: _Rows, run_names: tuple[str, .
     if complete.all() or skip:
         return first[complete]
     at = first[~complete][0]
-    raise ValueError(
-        f"run {run_names[rows.run[at]]}, row {rows.row[at]}: a window starts here, but a value is missing; "
-        "use x0='latent', or overlapping windows (`stride=`), where such a start is skipped."
+    raise BadInput(
+        f"run {run_names[rows.run[at]]}, row {rows.row[at]}: a window starts here, but a value is missing",
+        "use x0='latent', or overlapping windows (`stride=`), where such a start is skipped",
     )
 
 

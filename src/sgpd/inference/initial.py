@@ -15,7 +15,7 @@ import numpy as np
 from sgpd.arrays import on_device
 from sgpd.data import Trajectories
 from sgpd.data.smoothing import Smoothed, smooth
-from sgpd.errors import NumericalFailure, Outcome
+from sgpd.errors import BadInput, NumericalFailure, Outcome
 from sgpd.gp import FramedGaussian, Kernel, SquaredExponential, Trend, WhitenedGaussian
 from sgpd.inference.posterior.field import FieldPosterior, LatentGroup
 from sgpd.structures import LatentSpec, Structure
@@ -110,9 +110,10 @@ class _Seen(NamedTuple):
 
 def _seen(spec: LatentSpec, states: np.ndarray, kernel: type[Kernel], points: int | None) -> _Seen:
     if spec.differentiated and kernel.smoothness < 2:
-        raise ValueError(
+        raise BadInput(
             f"The latent {spec.name!r} is differentiated, and so is the field that it makes, but functions of "
-            f"{kernel.__name__} can be differentiated only once; use SquaredExponential or Matern52."
+            f"{kernel.__name__} can be differentiated only once",
+            "use SquaredExponential or Matern52",
         )
     inputs = np.asarray(spec.inputs(on_device(states)))  # (count, n, k)
     locations, unit = np.stack([inducing_points(x, points) for x in inputs]), inputs.std(axis=1)

@@ -4,13 +4,14 @@ import numpy as np
 
 from sgpd.data import Trajectories, Windows
 from sgpd.data.smoothing import smooth_run
+from sgpd.errors import BadInput
 
 
 def pinned_starts(cut: Windows, x0: str) -> np.ndarray:
     """Which windows start at a state that is taken as exact."""
     pinned = np.full(len(cut), x0 == "observed") | ((cut.row == 0) & (x0 == "known"))
     if x0 == "known" and not cut.observed[pinned, 0].all():
-        raise ValueError("x0='known' needs first rows without missing values; complete them, or use x0='latent'.")
+        raise BadInput("x0='known' needs first rows without missing values", "complete them, or use x0='latent'")
     return pinned & cut.observed[:, 0].all(axis=1)
 
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgpd.arrays import Scalar, State
+from sgpd.errors import BadInput
 from sgpd.fields import Field, halves
 from sgpd.integrators.implicit import Newton, StepInfo, solve_stages
 from sgpd.integrators.tableau import PartitionedTableau, Splitting, Tableau
@@ -47,9 +48,9 @@ class Integrator(ABC):
         """One compiled step of length h from x: the new state, and how the solve went."""
         x, h = jnp.asarray(x, float), jnp.asarray(h, float)
         if x.ndim != 1 or h.ndim != 0:
-            raise ValueError(
-                f"A step takes one state (d,) and one step length, got shapes {x.shape} and {h.shape}; "
-                "use jax.vmap for a batch."
+            raise BadInput(
+                f"A step takes one state (d,) and one step length, got shapes {x.shape} and {h.shape}",
+                "use jax.vmap for a batch",
             )
         return _compiled_step(self, field, x, h)
 
@@ -115,9 +116,10 @@ class SplitStep(Integrator):
         """One step, to be called inside a compiled function."""
         dp, dq = getattr(field, "dp", None), getattr(field, "dq", None)
         if dp is None or dq is None:
-            raise ValueError(
-                f"{self.name} steps momenta and positions in turn and needs a split field (dp(q), dq(p)); wrap yours "
-                "in sgpd.SplitField, use the structure 'separable', or take 'implicit-midpoint' or 'gauss-4' instead."
+            raise BadInput(
+                f"{self.name} steps momenta and positions in turn and needs a split field (dp(q), dq(p))",
+                "wrap yours "
+                "in sgpd.SplitField, use the structure 'separable', or take 'implicit-midpoint' or 'gauss-4' instead",
             )
         p, q = halves(x)
         for kick, drift in zip(self.tableau.kicks, self.tableau.drifts, strict=True):

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar, State
+from sgpd.errors import BadInput
 from sgpd.fields import Field, halves, linearise
 from sgpd.integrators.implicit import newton_matrix, solve_stages, stage_points
 from sgpd.integrators.methods import Integrator, PartitionedRungeKutta, RungeKutta, SplitStep
@@ -35,7 +36,7 @@ def respond(method: Integrator, field: Field, x: State, h: Scalar) -> Response:
     if isinstance(method, SplitStep):
         return _split(method, field, x, h)
     if not isinstance(method, RungeKutta | PartitionedRungeKutta):
-        raise TypeError(f"{method.name} is neither a Runge-Kutta method nor a splitting; fit with one of those.")
+        raise BadInput(f"{method.name} is neither a Runge-Kutta method nor a splitting", "fit with one of those")
     a, b = (jnp.asarray(array) for array in method.coefficients(x.shape[0]))
     if method.implicit:
         stages, _ = solve_stages(field, x, h, a, method.newton)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from sgpd.arrays import KEPT, State
+from sgpd.errors import BadInput
 from sgpd.fields import Field
 from sgpd.integrators.methods import Integrator
 
@@ -28,9 +29,9 @@ def rollout(
     A step of length 0 stays where it is, so that schedules of different length can be padded to one.
     """
     if save_every < 1 or steps.shape[0] % save_every:
-        raise ValueError(
-            f"{steps.shape[0]} steps cannot be saved every {save_every}: some would be lost; "
-            "make the number of steps a multiple."
+        raise BadInput(
+            f"{steps.shape[0]} steps cannot be saved every {save_every}: some would be lost",
+            "make the number of steps a multiple",
         )
     count = steps.shape[0] // save_every
 

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sgpd.errors import BadInput
 from sgpd.integrators.trees import HIGHEST_ORDER, order_of
+
+COEFFICIENTS = "check the coefficients"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +74,9 @@ class PartitionedTableau:
 
     def __post_init__(self):
         if self.p.stages != self.q.stages:
-            raise ValueError(f"{self.name}: both methods need as many stages, got {self.p.stages} and {self.q.stages}.")
+            raise BadInput(
+                f"{self.name}: both methods need as many stages, got {self.p.stages} and {self.q.stages}", COEFFICIENTS
+            )
         _verify_order(self.name, self.order, order_of((self.p.a, self.q.a), (self.p.b, self.q.b)))
 
     @property
@@ -104,7 +109,9 @@ class Splitting:
         object.__setattr__(self, "kicks", kicks)
         object.__setattr__(self, "drifts", drifts)
         if kicks.ndim != 1 or kicks.shape != drifts.shape:
-            raise ValueError(f"{self.name}: needs as many kicks as drifts, got {kicks.shape} and {drifts.shape}.")
+            raise BadInput(
+                f"{self.name}: needs as many kicks as drifts, got {kicks.shape} and {drifts.shape}", COEFFICIENTS
+            )
         for part in (kicks, drifts):
             _require_consistency(self.name, part)
         _verify_order(self.name, self.order, order_of(*self._as_pair(), alternating=True))
@@ -146,21 +153,24 @@ class Splitting:
 def _coefficients(name: str, a, b) -> tuple[np.ndarray, np.ndarray]:
     a, b = np.array(a, float), np.array(b, float)
     if b.ndim != 1 or a.shape != (len(b), len(b)):
-        raise ValueError(f"{name}: `a` must be square with a row for each weight in `b`, got {a.shape} and {b.shape}.")
+        raise BadInput(
+            f"{name}: `a` must be square with a row for each weight in `b`, got {a.shape} and {b.shape}", COEFFICIENTS
+        )
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise ValueError(f"{name}: all coefficients must be finite numbers.")
+        raise BadInput(f"{name}: all coefficients must be finite numbers", COEFFICIENTS)
     _require_consistency(name, b)
     return a, b
 
 
 def _require_consistency(name: str, b: np.ndarray):
     if not abs(b.sum() - 1) <= 1e-12:  # a sum that is not a number is refused too
-        raise ValueError(f"{name}: weights must sum to 1 (consistency), got {b.sum()!r}; check the coefficients.")
+        raise BadInput(f"{name}: weights must sum to 1 (consistency), got {b.sum()!r}", COEFFICIENTS)
 
 
 def _verify_order(name: str, stated: int, found: int):
     if stated < 1 or found < min(stated, HIGHEST_ORDER):
-        raise ValueError(
+        raise BadInput(
             f"{name}: states order {stated}, but its coefficients satisfy the order conditions only up to order "
-            f"{found}; correct the coefficients or state order {found}."
+            f"{found}",
+            f"correct the coefficients or state order {found}",
         )

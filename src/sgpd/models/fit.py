@@ -12,7 +12,7 @@ import numpy as np
 from sgpd.checks import require_compatible
 from sgpd.data import Trajectories, Windows, excerpts, sign_test
 from sgpd.data.smoothing import smooth_run
-from sgpd.errors import SgpdWarning, unknown_name
+from sgpd.errors import BadInput, SgpdWarning, unknown_name
 from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.laplace.engine import LONGEST, Laplace, Progress, fit_laplace
@@ -89,7 +89,7 @@ def fit(
     if x0 not in STARTS:
         raise unknown_name("way to start (x0=)", x0, STARTS)
     if checkpoint is not None and len(seeds) > 1:
-        raise ValueError("A checkpoint is of one fit; give one seed, or no checkpoint.")
+        raise BadInput("A checkpoint is of one fit", "give one seed, or no checkpoint")
     _warn_of_swapped_roles(structure, recordings[0])
     settings = _settings(inference)
     guesses = _one_each(initial, FieldPosterior, len(seeds), "initial")
@@ -145,9 +145,7 @@ def _one_each(given, kind: type, count: int, name: str) -> list:
     if given is None or isinstance(given, kind):
         return [given] * count
     if len(given) != count:
-        raise ValueError(
-            f"There are {count} seeds but {len(given)} entries in {name}=; give one, or one for each seed."
-        )
+        raise BadInput(f"There are {count} seeds but {len(given)} entries in {name}=", "give one, or one for each seed")
     return list(given)
 
 
@@ -159,9 +157,10 @@ def _guess(
         diagonal = isinstance(settings, Variational) and settings.diagonal
         return initial_posterior(structure, data, settings.kernel, settings.inducing, diagonal)
     if (guess.structure, guess.dimension) != (structure, data.dimension):
-        raise ValueError(
+        raise BadInput(
             f"initial= is a posterior over {guess.structure} in {guess.dimension} dimensions, but this fit is of "
-            f"{structure} in {data.dimension}; pass initial.structure as the structure."
+            f"{structure} in {data.dimension}",
+            "pass initial.structure as the structure",
         )
     return guess
 

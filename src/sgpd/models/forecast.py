@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
 from sgpd.arrays import State, on_device
-from sgpd.errors import NumericalFailure, Outcome, SgpdWarning
+from sgpd.errors import BadInput, NumericalFailure, Outcome, SgpdWarning
 from sgpd.fields import Field
 from sgpd.inference.posterior.field import Features, FieldPosterior
 from sgpd.inference.posterior.joint import Drawn, Unknowns
@@ -67,7 +67,7 @@ class Forecast:
     def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """(low, high): a further path would lie between them with probability `level`."""
         if not 0 < level < 1:
-            raise ValueError(f"An interval's level lies between 0 and 1, got {level}; for 95 % give 0.95.")
+            raise BadInput(f"An interval's level lies between 0 and 1, got {level}", "for 95 % give 0.95")
         return interval_of(self.paths[self.ok], level)
 
     def to_dataframe(

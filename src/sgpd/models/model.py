@@ -231,9 +231,9 @@ class Model:
     def _state(self, given: ArrayLike, name: str) -> State:
         state = np.asarray(given, float)
         if state.shape != (self.dimension,) or not np.isfinite(state).all():
-            raise ValueError(
-                f"{name} must be {self.dimension} finite numbers ({', '.join(self.names)}), got {given!r}; "
-                "leave it out to go on from the end of the recording."
+            raise BadInput(
+                f"{name} must be {self.dimension} finite numbers ({', '.join(self.names)}), got {given!r}",
+                "leave it out to go on from the end of the recording",
             )
         return on_device(state)
 
@@ -272,16 +272,16 @@ def _warn_untrained(difference: str):
 
 def _times(duration, times, step: float, origin: float) -> np.ndarray:
     if (duration is None) == (times is None):
-        raise ValueError("Say either how long (`duration=40.0`) or at which times (`times=[...]`) to forecast.")
+        raise BadInput("how far to forecast is not said, or said twice", "give `duration=40.0` or `times=[...]`")
     if not (np.isfinite(step) and step > 0):
-        raise ValueError(f"The step must be a positive number, got {step!r}.")
+        raise BadInput(f"The step must be a positive number, got {step!r}", "leave it out to step as fitted")
     if times is None:
         if not (np.isfinite(duration) and duration >= step):
-            raise ValueError(f"The duration must be at least one step of {step:g}, got {duration!r}.")
+            raise BadInput(f"The duration must be at least one step of {step:g}, got {duration!r}", "give a longer one")
         return origin + step * np.arange(int(duration / step + 1e-6) + 1)
     at = np.asarray(times, float)
     if at.ndim != 1 or len(at) < 2 or not np.isfinite(at).all() or not (np.diff(at) > 0).all():
-        raise ValueError("Times to forecast must be at least two finite numbers that increase; sort them.")
+        raise BadInput("Times to forecast must be at least two finite numbers that increase", "sort them")
     return at
 
 

@@ -10,6 +10,7 @@ from safetensors.numpy import save as to_bytes
 
 from sgpd.arrays import on_device
 from sgpd.checks import Check
+from sgpd.errors import BadInput
 from sgpd.gp import Matern32, Matern52, SquaredExponential, Trend, WhitenedGaussian
 from sgpd.inference.posterior.field import FieldPosterior, LatentGroup
 from sgpd.inference.posterior.joint import Joint, Stored, Unknowns
@@ -64,18 +65,18 @@ def load(path: str | Path) -> Model:
             header = json.loads((file.metadata() or {}).get("sgpd", "{}"))
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError:
-        raise ValueError(f"{path}: there is no such file; give the path that `model.save` was given.") from None
+        raise BadInput(f"{path}: there is no such file", "give the path that `model.save` was given") from None
     except (SafetensorError, json.JSONDecodeError, OSError) as problem:
-        raise ValueError(f"{path}: not a readable sgpd model ({problem}); save it again with `model.save`.") from None
+        raise BadInput(f"{path}: not a readable sgpd model ({problem})", "save it again with `model.save`") from None
     if header.get("format") not in READ:
-        raise ValueError(
-            f"{path}: has the format {header.get('format')!r}, but this version of sgpd reads {FORMAT!r}; "
-            "save the model again with this version."
+        raise BadInput(
+            f"{path}: has the format {header.get('format')!r}, but this version of sgpd reads {FORMAT!r}",
+            "save the model again with this version",
         )
     try:
         return _model(_with_present_names(header), arrays)
     except (KeyError, TypeError, AttributeError) as problem:
-        raise ValueError(f"{path}: the file is damaged ({problem!r}); save the model again.") from None
+        raise BadInput(f"{path}: the file is damaged ({problem!r})", "save the model again") from None
 
 
 def _with_present_names(header: dict) -> dict:
@@ -173,7 +174,10 @@ def _model(header: dict, arrays: dict[str, np.ndarray]) -> Model:
 
 def _structure_options(structure: Structure) -> dict:
     if structure.name not in structure_names():
-        raise ValueError(f"Only the structures {', '.join(structure_names())} can be saved, not {structure.name!r}.")
+        raise BadInput(
+            f"Only the structures {', '.join(structure_names())} can be saved, not {structure.name!r}",
+            "keep the settings, and fit again",
+        )
     options: dict = {
         "name": structure.name,
         "depends_on": {k: np.asarray(v).tolist() for k, v in structure.depends_on.items()},

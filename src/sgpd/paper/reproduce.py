@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import sgpd
-from sgpd.errors import unknown_name
+from sgpd.errors import BadInput, unknown_name
 from sgpd.paper.experiments import Experiment, experiments, wanted
 from sgpd.paper.features import feature_sentences
 from sgpd.paper.output.page import write_page, write_tables
@@ -45,13 +45,13 @@ def reproduce(
     _require("jitter", [reading.jitter], JITTERS)
     for name, count in {"recordings": recordings, "trainings": trainings, "jobs": jobs}.items():
         if count < 1:
-            raise ValueError(f"--{name} must be at least 1, got {count}.")
+            raise BadInput(f"--{name} must be at least 1, got {count}", "leave it out for the default")
     if recordings > MOST_RECORDINGS:
-        raise ValueError(f"--recordings must be at most {MOST_RECORDINGS}, got {recordings}.")
+        raise BadInput(f"--recordings must be at most {MOST_RECORDINGS}, got {recordings}", "take fewer")
     began = time.monotonic()
     chosen = experiments(tasks or list(TASKS), methods or METHODS, truth, quick, reading)
     if not chosen:
-        raise ValueError("No experiment has this task and method: the paper has no HNN for rigid-body and heun.")
+        raise BadInput("No experiment has this task and method", "the paper has no HNN for rigid-body and heun")
     folder = out / "runs"
     folder.mkdir(parents=True, exist_ok=True)  # before the work, so that a wrong folder is told at once
     wanted_trials = trials(recordings, trainings)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sgpd.errors import BadInput
 from sgpd.writing import write_whole
 
 
@@ -123,4 +124,4 @@ def load_result(path: Path) -> Result:
             arrays = {name: file[name] for name in file.files}
         return Result(json.loads(str(arrays.pop("row"))), arrays)
     except Exception as error:  # a damaged archive fails in a dozen ways; all mean the same to its reader
-        raise ValueError(f"{path}: not a whole result ({error}). Delete it, and its row is computed again.") from error
+        raise BadInput(f"{path}: not a whole result ({error})", "delete it, and its row is computed again") from error

@@ -164,10 +164,8 @@ def _composed(name: str, given, count: int, whole: np.ndarray) -> np.ndarray:
     if maps.ndim == 2:
         maps = np.broadcast_to(maps, (count, *maps.shape))
     if maps.shape[:1] + maps.shape[2:] != (count, len(whole)) or not np.isfinite(maps).all():
-        raise ValueError(
-            f"The map for latent {name!r} must have {len(whole)} columns, one for each coordinate it may see"
-            f" (or be a stack of {count} such maps), got shape {np.shape(given)}."
-        )
+        hint = f"give one for each coordinate that it may depend on, or a stack of {count} such maps"
+        raise BadInput(f"The map for latent {name!r} must have {len(whole)} columns, got shape {np.shape(given)}", hint)
     return maps @ whole
 
 
@@ -188,8 +186,8 @@ def positions(dimension: int) -> np.ndarray:
 def half(dimension: int) -> int:
     """The number of degrees of freedom."""
     if dimension % 2:
-        raise ValueError(
-            f"A Hamiltonian structure needs as many momenta as positions, but the state has {dimension} coordinates; "
-            "give every position its momentum, or use the structure 'free'."
+        raise BadInput(
+            f"A Hamiltonian structure needs as many momenta as positions, but the state has {dimension} coordinates",
+            "give every position its momentum, or use the structure 'free'",
         )
     return dimension // 2

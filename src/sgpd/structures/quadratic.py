@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar, State
-from sgpd.errors import unknown_name
+from sgpd.errors import BadInput, unknown_name
 from sgpd.fields import Field, Traits
 from sgpd.structures.contract import Latents, LatentSpec, Structure
 
@@ -82,9 +82,10 @@ class QuadraticInvariant(Structure):
     def groups(self, dimension: int) -> tuple[LatentSpec, ...]:
         """Entries of S, or H, or the free components."""
         if dimension < 2 or (self.form == "lie-poisson" and dimension != 3):
-            raise ValueError(
+            raise BadInput(
                 f"The form {self.form!r} needs a state of {'3' if self.form == 'lie-poisson' else 'at least 2'} "
-                f"coordinates, got {dimension}; use form='tangent' or another structure."
+                f"coordinates, got {dimension}",
+                "use form='tangent' or another structure",
             )
         count = {"tangent": dimension * (dimension - 1) // 2, "lie-poisson": 1, "solved": dimension - 1}[self.form]
         name = _LATENT_NAMES[self.form]
@@ -102,12 +103,14 @@ class QuadraticInvariant(Structure):
         if self.q is None:
             return np.eye(dimension)
         if len(self.q) != dimension:
-            raise ValueError(f"Q is {len(self.q)} x {len(self.q)}, but the state has {dimension} coordinates.")
+            raise BadInput(
+                f"Q is {len(self.q)} x {len(self.q)}, but the state has {dimension} coordinates", "give another Q"
+            )
         return self.q
 
 
 def _symmetric(q) -> np.ndarray:
     q = np.asarray(q, float)
     if q.ndim != 2 or q.shape[0] != q.shape[1] or not np.allclose(q, q.T) or not np.isfinite(q).all():
-        raise ValueError(f"Q must be a symmetric matrix of finite numbers, got shape {q.shape}; give (Q + Qᵀ)/2.")
+        raise BadInput(f"Q must be a symmetric matrix of finite numbers, got shape {q.shape}", "give (Q + Qᵀ)/2")
     return (q + q.T) / 2  # xᵀ Q f = 0 to rounding needs Q = Qᵀ to rounding

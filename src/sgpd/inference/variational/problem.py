@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 from sgpd.arrays import on_device
 from sgpd.data import Trajectories, Windows, windows
 from sgpd.data.smoothing import noise_std
+from sgpd.errors import BadInput
 from sgpd.gp import FramedGaussian, Kernel, SquaredExponential
 from sgpd.gp.features import Sampling
 from sgpd.inference.laplace.linear_model import START_STD, Recording
@@ -127,13 +128,13 @@ def side_by_side(prepared: Sequence[tuple[Problem, Parameters]]) -> tuple[Proble
     """Problems and parameters of several seeds, each with its own recording if need be, stacked for one training."""
     shapes = {problem.observations.states.shape for problem, _ in prepared}
     if len(shapes) > 1:
-        raise ValueError(
-            f"Recordings that are trained side by side must have rows and gaps alike, got windows of shapes {shapes}; "
-            "fit them one by one."
+        raise BadInput(
+            f"Recordings that are trained side by side must have rows and gaps alike, got windows of shapes {shapes}",
+            "fit them one by one",
         )
     axes = {tuple(g.axes is None for g in parameters.field.groups) for _, parameters in prepared}
     if len(axes) > 1:
-        raise ValueError("Some of these recordings stay in a subspace and others do not; fit them one by one.")
+        raise BadInput("Some of these recordings stay in a subspace and others do not", "fit them one by one")
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *prepared)
 
 
