@@ -12,10 +12,11 @@ from sgpd.arrays import on_device
 from sgpd.checks import Check
 from sgpd.data import Run, Trajectories
 from sgpd.data.smoothing import noise_std, smooth_run
+from sgpd.inference.constants import FEW
 from sgpd.inference.initial import leads_out
 from sgpd.inference.laplace.linear_model import Recording
 from sgpd.inference.posterior.field import FieldPosterior
-from sgpd.inference.residuals import FEW, neighbours
+from sgpd.inference.residuals import neighbours
 
 ROUGH = 1.5  # noise found, against what the recording's own roughness shows
 UNSOLVED = 0.5  # share of steps that did not converge, from which nothing that a fit says means anything

@@ -17,18 +17,19 @@ from sgpd.data import Trajectories
 from sgpd.data.smoothing import Smoothed, smooth
 from sgpd.errors import BadInput, NumericalFailure, Outcome
 from sgpd.gp import FramedGaussian, Kernel, SquaredExponential, Trend, WhitenedGaussian
+from sgpd.inference.constants import (
+    ACROSS,
+    AMPLITUDE,
+    CONFINED,
+    CONSTANT,
+    LENGTHSCALES,
+    MARGIN,
+    PER_DIMENSION,
+    POINTS,
+    REGARD,
+)
 from sgpd.inference.posterior.field import FieldPosterior, LatentGroup
 from sgpd.structures import LatentSpec, Structure
-
-LENGTHSCALES = (0.75, 1.0, 1.5, 2.0, 3.0)  # to choose from, in standard deviations of what a latent sees
-AMPLITUDE = 2.0  # of the field of processes, and of that of trends, in root mean squares of the data's derivatives
-MARGIN = 0.15  # of the data's range, by which inducing points reach beyond it on either side
-PER_DIMENSION = 8  # inducing points in more than two dimensions
-REGARD = 1.5  # lengthscale, in standard deviations, by which inducing points are placed in more than two dimensions
-POINTS = {1: 12, 2: 64}  # inducing points by input dimension; more dimensions, see `_count`
-CONFINED = 0.1  # a recording stays in a subspace if it moves across it by less than this share of its motion along it
-ACROSS = (1.0, 10.0)  # lengthscales across such a subspace to choose from, in those along it
-CONSTANT = 1e-9  # of its size: a coordinate that moves less does not move
 
 
 def initial_posterior(

@@ -10,11 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from sgpd.inference.constants import FEW, SIGNIFICANT, WINDOW
 from sgpd.inference.laplace.linear_model import Recording
-
-SIGNIFICANT = 4.0  # standard errors of a correlation between neighbouring residuals
-FEW = 10  # pairs of neighbours, below which their correlation says nothing
-WINDOW = 5  # lags that are summed, in units of τ
 
 Pieces = list[np.ndarray]  # stretches of one channel, each without its missing values
 

@@ -15,7 +15,8 @@ from sgpd.data.smoothing import smooth_run
 from sgpd.errors import BadInput, SgpdWarning, unknown_name
 from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.initial import initial_posterior
-from sgpd.inference.laplace.engine import LONGEST, Laplace, Progress, fit_laplace
+from sgpd.inference.laplace.constants import LONGEST
+from sgpd.inference.laplace.engine import Laplace, Progress, fit_laplace
 from sgpd.inference.posterior.field import FieldPosterior, feature_counts
 from sgpd.inference.posterior.joint import Joint
 from sgpd.inference.variational.bound import Parameters

@@ -10,7 +10,8 @@ from scipy.stats import multivariate_normal
 from sgpd import integrators, structures, systems
 from sgpd.data import Trajectories, windows
 from sgpd.inference.initial import initial_posterior
-from sgpd.inference.laplace.evidence import CONVERGED, WIDTH, Hyper, objective, tune
+from sgpd.inference.laplace.constants import CONVERGED, WIDTH
+from sgpd.inference.laplace.evidence import Hyper, objective, tune
 from sgpd.inference.laplace.linear_model import Recording, ShootingState, moved
 from sgpd.inference.laplace.shooting import linearise
 from sgpd.inference.starts import smoothed_rows

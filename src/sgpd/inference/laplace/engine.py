@@ -28,7 +28,8 @@ from sgpd.gp.features import Sampling
 from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.diagnosis import Diagnosis, diagnose
 from sgpd.inference.initial import gaussians
-from sgpd.inference.laplace.evidence import TIGHT, Evidence, Hyper, Tuned, evidence_of, tune
+from sgpd.inference.laplace.constants import DRAWING, LINEAR, LONGEST, MOST, POOL, SHORT, TIGHT, TUNING
+from sgpd.inference.laplace.evidence import Evidence, Hyper, Tuned, evidence_of, tune
 from sgpd.inference.laplace.linear_model import Recording, ShootingState, Solved, solved
 from sgpd.inference.laplace.sampling import (
     Randomisation,
@@ -45,12 +46,6 @@ from sgpd.inference.residuals import autocorrelation_times
 from sgpd.inference.starts import pinned_starts, smoothed_rows
 from sgpd.integrators import Integrator
 from sgpd.renamed import take_renamed
-
-SHORT = 20  # rows between restarts in the first stage
-LONGEST = 500  # rows of one rollout; a longer recording is cut
-TUNING, DRAWING = 6, 6  # how much longer it takes to tune kernels and noise, and to draw, than to fit once
-POOL, MOST = 4, 16  # draws of the Gaussian, by which it is evidence, for each that would be stored: at first, at most
-LINEAR = 0.8  # effective sample size of its draws, as a share, from which the Gaussian is taken for the posterior
 
 Progress = Callable[[int, int], None]
 

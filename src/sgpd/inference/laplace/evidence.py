@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar, on_device
 from sgpd.gp import prior_root
+from sgpd.inference.laplace.constants import CONVERGED, ROUNDS, SMALLEST_RADIUS, TIGHT, TRUST_RADIUS, WIDTH
 from sgpd.inference.laplace.linear_model import (
     Recording,
     ShootingState,
@@ -30,18 +31,6 @@ from sgpd.inference.laplace.linear_model import (
 from sgpd.inference.laplace.shooting import Linearised, descend
 from sgpd.inference.posterior.field import FieldPosterior, LatentGroup
 from sgpd.integrators import Integrator
-
-TRUST_RADIUS = 0.7  # of the trust region: how far a logarithm may move in one round
-SMALLEST_RADIUS = 0.02  # no move of a logarithm by more than this helps: converged, too
-ROUNDS = 24
-TIGHT = 1e-4  # the fall of the cost that ends a fit, as a share
-CONVERGED = 0.03  # nats: a round that gains less is the last
-# Standard deviations of the priors of the logarithms. A trend's variances have that of a variance: with 20 instead of 6
-# evidences of pendulum, non-separable system and rigid body differ by 0.5 nat at most. For a polynomial no lengthscale
-# is too long: half of these widths held lengthscales back, and bands were too wide. But axes are estimates: with 5,
-# lengthscales across a subspace grew as if they were exact, and bands were too narrow. (Along the axes, too, because
-# all of them grow together.)
-WIDTH = {"lengthscale": 5.0, "lengthscale along axes": 3.0, "variance": 6.0, "noise": 2.0}
 
 
 class Hyper(NamedTuple):

@@ -24,10 +24,9 @@ from jaxtyping import Array, Bool, Float
 from sgpd.arrays import Scalar, State, on_device
 from sgpd.data import Trajectories, Windows
 from sgpd.fields import Field
+from sgpd.inference.constants import START_STD
 from sgpd.inference.posterior.field import Features, FieldPosterior
 from sgpd.integrators import Integrator, respond
-
-START_STD = 3.0  # standard deviation of the prior of starts, in those of the data
 
 
 class Recording(eqx.Module):

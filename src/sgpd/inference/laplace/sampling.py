@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from sgpd.arrays import Scalar, on_device
+from sgpd.inference.laplace.constants import RANDOMISED_AT_ONCE, ROLLED_AT_ONCE, SEARCH_CONVERGED, SEARCH_ITERATIONS
 from sgpd.inference.laplace.linear_model import (
     Recording,
     Regression,
@@ -32,11 +33,6 @@ from sgpd.inference.posterior.field import Features, FieldPosterior
 from sgpd.inference.posterior.joint import Drawn, Unknowns
 from sgpd.integrators import Integrator
 from sgpd.xla.batches import in_batches
-
-AT_ONCE = 16  # fits
-ROLLED_AT_ONCE = 64
-CONVERGED = 0.5  # a search has ended when its last step lowered the cost by less; a draw's own cost varies by much more
-ITERATIONS = 12
 
 
 def extra_costs(
@@ -132,7 +128,9 @@ def randomise_then_optimise(
     """
     program = partial(_searched, posterior, integrator, recording, at, noise, features.frequencies)
     promising = lambda first: bool(np.mean(first[1]) >= 0.5)
-    return jax.tree.map(on_device, in_batches(program, (features.weights, randomisation), AT_ONCE, go_on=promising))
+    return jax.tree.map(
+        on_device, in_batches(program, (features.weights, randomisation), RANDOMISED_AT_ONCE, go_on=promising)
+    )
 
 
 @eqx.filter_jit
@@ -161,9 +159,9 @@ def _searched(posterior, integrator: Integrator, recording: Recording, at: Shoot
         nothing = Regression.empty(pieces, d, at.u.size)
         infinite = jnp.array(jnp.inf)
         start = _Search(at, at, nothing, infinite, jnp.array(5e-2), infinite, jnp.array(0))
-        unfinished = lambda search: (search.count < ITERATIONS) & ~(search.fall < CONVERGED)
+        unfinished = lambda search: (search.count < SEARCH_ITERATIONS) & ~(search.fall < SEARCH_CONVERGED)
         end = jax.lax.while_loop(unfinished, improve, start)
-        usable = jnp.isfinite(end.cost) & (end.fall < CONVERGED)
+        usable = jnp.isfinite(end.cost) & (end.fall < SEARCH_CONVERGED)
         return Unknowns(end.place.u, end.place.starts[:, 0]), usable
 
     return jax.vmap(one)(draws)

@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar, on_device
 from sgpd.inference.initial import gaussians
+from sgpd.inference.laplace.constants import ENOUGH, ITERATIONS
 from sgpd.inference.laplace.linear_model import (
     Recording,
     Regression,
@@ -31,9 +32,6 @@ from sgpd.inference.laplace.linear_model import (
 )
 from sgpd.inference.posterior.field import FieldPosterior
 from sgpd.integrators import Integrator
-
-ITERATIONS = 30  # at most, a stage
-ENOUGH = 1e-3  # a fall of the cost by less than this share ends a stage
 
 
 class Linearised(NamedTuple):

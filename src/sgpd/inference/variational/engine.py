@@ -20,13 +20,9 @@ from sgpd.gp.features import Sampling
 from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.posterior.field import Features, FieldPosterior, sample_frequencies, sample_normals
 from sgpd.inference.variational.bound import Bound, Noise, Parameters, bound
+from sgpd.inference.variational.constants import BETWEEN_SAVES, DRAWN_AHEAD, MAX_SKIPPED, SELECTION_PATHS
 from sgpd.inference.variational.problem import Problem, Variational
 from sgpd.integrators import rollout
-
-SELECTION_PATHS = 5
-BETWEEN_SAVES = 1.0  # seconds
-DRAWN_AHEAD = 2**24  # random numbers for the steps of a training, at most
-MAX_SKIPPED = 50  # steps in a row whose gradient was not finite, before the training is given up
 
 
 class TrainingState(NamedTuple):

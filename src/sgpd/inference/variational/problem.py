@@ -16,17 +16,15 @@ from sgpd.data.smoothing import noise_std
 from sgpd.errors import BadInput
 from sgpd.gp import FramedGaussian, Kernel, SquaredExponential
 from sgpd.gp.features import Sampling
-from sgpd.inference.laplace.linear_model import START_STD, Recording
+from sgpd.inference.constants import START_STD
+from sgpd.inference.laplace.linear_model import Recording
 from sgpd.inference.laplace.shooting import multiple_shooting
 from sgpd.inference.posterior.field import FieldPosterior
 from sgpd.inference.starts import pinned_starts, smoothed_rows
 from sgpd.inference.variational.bound import Observations, Parameters, Starts
+from sgpd.inference.variational.constants import BATCH, SHOOTING, WINDOW
 from sgpd.integrators import Integrator
 from sgpd.renamed import take_renamed
-
-BATCH = 32
-WINDOW = 50
-SHOOTING = (10, 30)  # rows between restarts, before the whole recording
 
 
 @dataclass(frozen=True)
