@@ -110,9 +110,9 @@ def measure(system_name: str, structure, integrator: str, x0: str, seed: int) ->
     seconds = time.monotonic() - began
     row = {
         "seconds": seconds,
-        "converged": model.facts["converged"],
-        "draws": model.facts["draws"],
-        "effective": model.facts["importance_sample_size"] / model.facts["drawn"],
+        "converged": model.facts.fit.converged,
+        "draws": model.facts.fit.draws,
+        "effective": model.facts.fit.importance_sample_size / model.facts.fit.drawn,
     }
     recorded = len(data.runs[0].times)
     if x0 == "known":

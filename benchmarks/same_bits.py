@@ -32,7 +32,8 @@ def main():
                 ahead = model.predict(duration=100 * model.step, paths=16, seed=seed)
                 joint = model.joint
                 numbers = (joint.mean, joint.root, joint.starts, model.noise_std, ahead.paths, ahead.best)
-                evidence = model.facts["log_evidence"]
+                facts = model.facts  # a dictionary up to version 0.3.1
+                evidence = facts["log_evidence"] if isinstance(facts, dict) else facts.fit.log_evidence
                 print(f"{name} | {x0} | {seed} | {evidence!r} | {digest(numbers)}", flush=True)
 
 

@@ -9,11 +9,29 @@ import sgpd
 from sgpd.data import Trajectories, windows
 from sgpd.data.smoothing import noise_std, smooth_run
 from sgpd.inference import Joint
+from sgpd.inference.facts import Epoch, FitFacts
 from sgpd.inference.initial import initial_posterior
 from sgpd.judging import HeldOut
 from sgpd.models import Model, Pieces
-from sgpd.models.fit import _about
+from sgpd.models.facts import Facts, RecordingFacts
 from sgpd.structures import Structure
+
+FIT = FitFacts(
+    log_evidence=0.0,
+    parameters=8,
+    effective_parameters=4.0,
+    converged=True,
+    steps_converged=1.0,
+    worst_residual=0.0,
+    autocorrelation_times=(1.0, 1.0),
+    draws="gaussian",
+    drawn=512,
+    importance_sample_size=500.0,
+    stored_draws=0,
+    failed_draws=0,
+    features=(16,),
+    features_dropped=False,
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -67,9 +85,9 @@ def guessed(data: Trajectories, structure: str | Structure) -> Model:
         pieces=Pieces.of(cut),
         objective="lower bound",
         features=(16,) * len(posterior.groups),
-        history=[{"objective": -9.0}, {"objective": -3.0}],
+        history=(Epoch(1, -9.0, -8.0, 1.0, 0.0, 1.0), Epoch(2, -3.0, -2.0, 1.0, 0.0, 1.0)),
         run_names=data.run_names,
-        facts=_about(data),
+        facts=Facts(RecordingFacts.of(data)),
     )
 
 

@@ -14,7 +14,7 @@ def renamed(module: str, **places: str) -> Callable[[str], object]:
         if name not in places:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         home, _, present = places[name].rpartition(".")
-        _warn(f"{module}.{name}", places[name])
+        warn_renamed(f"{module}.{name}", places[name])
         return getattr(importlib.import_module(home), present)
 
     return look_up
@@ -24,7 +24,7 @@ def renamed_attribute(owner: str, old: str, new: str) -> property:
     """The old name of an attribute."""
 
     def get(self):
-        _warn(f"{owner}.{old}", f"{owner}.{new}")
+        warn_renamed(f"{owner}.{old}", f"{owner}.{new}")
         return getattr(self, new)
 
     return property(get, doc=f"The old name of `{new}`.")
@@ -34,10 +34,11 @@ def take_renamed(options: object, old: str, value: object, new: str):
     """The value of an option that was given under its old name, into that of the new one."""
     if value is None:
         return
-    _warn(f"{type(options).__name__}({old}=)", f"{new}=")
+    warn_renamed(f"{type(options).__name__}({old}=)", f"{new}=")
     object.__setattr__(options, new, value)
 
 
-def _warn(old: str, new: str):
+def warn_renamed(old: str, new: str):
+    """Say where something is now."""
     text = f"{old} is {new} now; the old name goes with the next version."
     warnings.warn(text, SgpdWarning, stacklevel=4)

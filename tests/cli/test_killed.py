@@ -24,16 +24,17 @@ import sgpd.inference.variational.engine
 sgpd.inference.variational.engine.BETWEEN_SAVES = 0.0
 ENGINES["variational"] = lambda: Variational(epochs=12, inducing=6, features=16, paths=1)
 ENGINES["laplace"] = lambda: Laplace(inducing=6, features=16, stored=8)
-moment, whole, written = int(os.environ["KILL_AT"]), Path.write_bytes, []
+import sgpd.writing
+moment, whole, written = int(os.environ["KILL_AT"]), sgpd.writing._onto_disk, []
 
-def write_bytes(path, content):
+def onto_disk(path, content):
     written.append(path)
     if len(written) == moment:
         whole(path, content[: len(content) // 2])
         os.kill(os.getpid(), signal.SIGKILL)
     return whole(path, content)
 
-Path.write_bytes = write_bytes
+sgpd.writing._onto_disk = onto_disk
 from sgpd.cli.app import main
 main()
 """

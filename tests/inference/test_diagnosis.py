@@ -12,6 +12,7 @@ from sgpd.gp import SquaredExponential, Trend
 from sgpd.inference.diagnosis import _bands, _draws, _noise, _slope, _unexplained, _white
 from sgpd.inference.laplace.linear_model import Recording
 from sgpd.inference.posterior.field import LatentGroup
+from tests.guesses import FIT
 
 
 def recording_of(states):
@@ -98,13 +99,13 @@ def test_friction_in_a_recording_that_is_fitted_as_hamiltonian_is_told():
 
 
 def test_draws_that_failed_or_leave_something_out_ask_for_attention_and_others_do_not():
-    facts = {"drawn": 512, "importance_sample_size": 1.0, "stored_draws": 128, "features_dropped": False}
+    facts = dataclasses.replace(FIT, stored_draws=128)
     for kind in ("gaussian", "weighed", "randomised"):
-        assert _bands(facts | {"draws": kind}) is None
-        assert "512 draws" in _draws(facts | {"draws": kind})
-    failed = _bands(facts | {"draws": "failed", "features_dropped": True})
-    narrow = _bands(facts | {"draws": "randomised", "features_dropped": True})
+        assert _bands(dataclasses.replace(facts, draws=kind)) is None
+        assert "512 draws" in _draws(dataclasses.replace(facts, draws=kind))
+    failed = _bands(dataclasses.replace(facts, draws="failed", features_dropped=True))
+    narrow = _bands(dataclasses.replace(facts, draws="randomised", features_dropped=True))
     assert failed.verdict == narrow.verdict == "ATTENTION"
     assert "the bands mean nothing" in failed.sentence
     assert "too narrow" in narrow.sentence
-    assert "inducing points" in _draws(facts | {"draws": "weighed", "features_dropped": True})
+    assert "inducing points" in _draws(dataclasses.replace(facts, draws="weighed", features_dropped=True))

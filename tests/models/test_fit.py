@@ -67,15 +67,15 @@ def test_the_draws_that_won_the_selection_come_back_with_the_error_they_won_with
     """Squared distance of the mean of their rollouts from the recording; x0="observed" starts them at its first row."""
     settings = sgpd.Variational(**{**vars(SHORT), "epochs": 3, "select_last": 2})
     model = sgpd.fit(pendulum, "separable", "stormer-verlet", x0="observed", inference=settings)
-    selection, rows = model.facts["selection"], pendulum.runs[0].states
-    key = jax.random.wrap_key_data(jnp.asarray(selection["key"], jnp.uint32))
+    selection, rows = model.facts.selection, pendulum.runs[0].states
+    key = jax.random.wrap_key_data(jnp.asarray(selection.key, jnp.uint32))
     fields = selection_draws(model.posterior, key, settings.features, settings.sampling)
     paths = [np.asarray(_rolled(taken(fields, index), model, rows)) for index in range(5)]
     error = ((np.mean(paths, axis=0) - rows)[1:] ** 2).sum()
-    assert selection["epoch"] in (2, 3)
+    assert selection.epoch in (2, 3)
     # q(z) was turned into whitened coordinates in between, through a nearly singular matrix
-    assert error == pytest.approx(selection["rollout_error"], rel=1e-6)
-    assert "selection" not in sgpd.fit(pendulum, "separable", "stormer-verlet", inference=SHORT).facts
+    assert error == pytest.approx(selection.rollout_error, rel=1e-6)
+    assert sgpd.fit(pendulum, "separable", "stormer-verlet", inference=SHORT).facts.selection is None
 
 
 def _rolled(field, model, rows):
@@ -119,7 +119,7 @@ def test_a_fitted_pendulum_has_the_true_field(pendulum):
     velocity = jax.vmap(lambda y: field.dq(y[None])[0])(p)
     assert np.sqrt(np.mean((force + 6 * np.sin(q)) ** 2)) < 0.6
     assert np.sqrt(np.mean((velocity - p) ** 2)) < 0.4
-    objective = [line["objective"] for line in model.history]
+    objective = [line.objective for line in model.history]
     assert np.mean(objective[-10:]) > np.mean(objective[:10])
 
 
@@ -132,9 +132,9 @@ def test_fits_run_through_implicit_steps_with_gradients(system, structure):
     data = sgpd.Trajectories.from_arrays(times[:60], states[:60])
     settings = sgpd.Variational(steps=6, shooting=False, window=15, features=64, paths=2)
     model = sgpd.fit(data, structure, "implicit-midpoint", inference=settings)
-    assert all(np.isfinite(line["objective"]) for line in model.history)
-    assert all(line["converged"] == 1 for line in model.history)
-    assert max(line["worst_residual"] for line in model.history) < 1e-10
+    assert all(np.isfinite(line.objective) for line in model.history)
+    assert all(line.steps_converged == 1 for line in model.history)
+    assert max(line.worst_residual for line in model.history) < 1e-10
     report = model.check(2.0, paths=2)
     kept = {"hamiltonian": ("determinant", "symplectic"), "quadratic-invariant": ("invariant",)}[structure]
     assert all(report[check_id].verdict == "PASS" for check_id in (*kept, "steps"))

@@ -249,9 +249,9 @@ def test_a_forecast_goes_on_from_the_run_that_was_named(three_runs):
         assert smoothed.times[-1] == data.runs[index].times[-1]
 
 
-@pytest.mark.parametrize(("run", "message"), [("a", "no window lies in run 'a'"), ("d", "there is no run 'd'")])
+@pytest.mark.parametrize(("run", "message"), [("a", "no window lies in run 'a'"), ("d", "no fitted run called 'd'")])
 def test_a_run_that_was_not_fitted_is_refused_with_those_that_were(three_runs, run, message):
-    with pytest.raises(BadInput, match=f"{message}.*the model knows 'b', 'c'"):
+    with pytest.raises(BadInput, match=f"{message}.*[Kk]no.*b'?, '?c"):
         three_runs[1].predict(duration=1.0, run=run)
 
 

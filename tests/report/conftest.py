@@ -11,7 +11,7 @@ from sgpd.inference.posterior.joint import Stored
 from sgpd.models import Model
 from sgpd.report import About, material, write_report
 from sgpd.structures import QuadraticInvariant, Separable
-from tests.guesses import Case, alternating, guessed, holes, oscillators, recorded
+from tests.guesses import FIT, Case, alternating, guessed, holes, oscillators, recorded
 
 ABOUT = About("a <b>pendulum</b>", "sgpd fit 'a&b.csv'", (("a&b.csv", "0" * 64),), (("read", "a&b.csv: 70 rows"),))
 
@@ -66,5 +66,5 @@ def written(pendulum, tmp_path_factory) -> Path:
 def with_stored_draws(model: Model, count: int, kind: str = "randomised") -> Model:
     """The same model, its posterior kept as draws, of which the first is not usable."""
     stored = Stored.of(model.joint.gaussian(0, count), np.arange(1, count), 3)
-    facts = model.facts | {"draws": kind, "stored_draws": count - 1}
+    facts = dataclasses.replace(model.facts, fit=dataclasses.replace(FIT, draws=kind, stored_draws=count - 1))
     return dataclasses.replace(model, joint=dataclasses.replace(model.joint, stored=stored), facts=facts)

@@ -11,6 +11,7 @@ import pytest
 
 import sgpd
 from sgpd.errors import BadInput
+from sgpd.inference.facts import Round
 from sgpd.runs.layout import RunFolder
 from sgpd.runs.lock import is_locked, locked
 from sgpd.runs.packing import pack_history, pack_json, sha256
@@ -103,7 +104,9 @@ def test_the_hashes_are_in_the_form_of_sha256sum(tmp_path, data_file):
 
 
 def test_the_history_has_every_column_that_any_line_has():
-    assert pack_history([{"a": 1}, {"a": 2, "b": 0.5}]) == b"a,b\n1,\n2,0.5\n"
+    rounds = (Round(20, 0, -1.5), Round(20, 1, 0.5, 1.0, 0.0))
+    lines = "restart,round,objective,steps_converged,worst_residual\n20,0,-1.5,,\n20,1,0.5,1.0,0.0\n"
+    assert pack_history(rounds) == lines.encode()
 
 
 def test_json_has_no_numbers_that_json_does_not_know():

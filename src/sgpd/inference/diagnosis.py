@@ -13,6 +13,7 @@ from sgpd.checks import Check
 from sgpd.data import Run, Trajectories
 from sgpd.data.smoothing import noise_std, smooth_run
 from sgpd.inference.constants import FEW
+from sgpd.inference.facts import FitFacts
 from sgpd.inference.initial import leads_out
 from sgpd.inference.laplace.linear_model import Recording
 from sgpd.inference.posterior.field import FieldPosterior
@@ -42,7 +43,7 @@ def diagnose(
     posterior: FieldPosterior,
     rows: np.ndarray,
     noise: np.ndarray,
-    facts: dict,
+    facts: FitFacts,
 ) -> Diagnosis:
     """Judge a fit by its residuals, its noise, the energy of the recording and the places of the inducing points."""
     numbers = ", ".join(f"{name} {value:.3g}" for name, value in zip(data.names, noise, strict=True))
@@ -50,8 +51,8 @@ def diagnose(
         f"Noise found (standard deviation): {numbers}.",
         f"Lengthscales: {_lengthscales(posterior)}.",
         *_subspaces(posterior, rows),
-        f"Log evidence {facts['log_evidence']:.1f}; {facts['effective_parameters']:.1f} effective parameters of "
-        f"{facts['parameters']}.",
+        f"Log evidence {facts.log_evidence:.1f}; {facts.effective_parameters:.1f} effective parameters of "
+        f"{facts.parameters}.",
         _draws(facts),
         *_cut(data, rows.shape[1]),
     ]
@@ -59,7 +60,7 @@ def diagnose(
     checks = (
         _converged(facts),
         _solved(facts),
-        _white(data.names, recording, rows, np.asarray(facts["autocorrelation_times"]), free),
+        _white(data.names, recording, rows, np.asarray(facts.autocorrelation_times), free),
         _noise(data, noise, free),
         _recorded_energy(data, posterior),
         _inducing(posterior, rows),
@@ -99,28 +100,28 @@ def _cut(data: Trajectories, rows: int) -> list[str]:
     return [f"No rollout is longer than {rows} rows: each such piece has a first state of its own."]
 
 
-def _draws(facts: dict) -> str:
-    size = f"an importance effective sample size of {facts['importance_sample_size']:.0f}"
-    drawn = f"{facts['drawn']} draws of the Gaussian posterior have {size}"
-    match facts["draws"]:
+def _draws(facts: FitFacts) -> str:
+    size = f"an importance effective sample size of {facts.importance_sample_size:.0f}"
+    drawn = f"{facts.drawn} draws of the Gaussian posterior have {size}"
+    match facts.draws:
         case "gaussian":
             said = f"{drawn}: the Gaussian is taken for it."
         case "weighed":
-            said = f"{drawn}, by how well they fit the recording; {facts['stored_draws']} are kept, chosen by that."
+            said = f"{drawn}, by how well they fit the recording; {facts.stored_draws} are kept, chosen by that."
         case "randomised":
-            said = f"{drawn}, so {facts['stored_draws']} draws by randomise-then-optimise are kept instead."
+            said = f"{drawn}, so {facts.stored_draws} draws by randomise-then-optimise are kept instead."
         case _:
             said = f"{drawn}, and most fits to randomised data failed."
-    return f"{said} Drawn fields do not vary between the inducing points." if facts["features_dropped"] else said
+    return f"{said} Drawn fields do not vary between the inducing points." if facts.features_dropped else said
 
 
-def _bands(facts: dict) -> Check | None:
+def _bands(facts: FitFacts) -> Check | None:
     """Worth a word only where the posterior was not drawn from as it should be."""
     title, remedy = "draws of the posterior", f"Use more inducing points ({MORE})."
-    if facts["draws"] == "failed":
+    if facts.draws == "failed":
         sentence = "Drawing fields that fit the recording failed: the best estimate stands, the bands mean nothing."
         return Check("draws", title, None, None, "ATTENTION", sentence, remedy)
-    if facts["features_dropped"]:
+    if facts.features_dropped:
         sentence = (
             "Fields that vary between the inducing points cannot fit the recording, so drawn fields do not vary there: "
             "the bands are too narrow."
@@ -129,9 +130,9 @@ def _bands(facts: dict) -> Check | None:
     return None
 
 
-def _solved(facts: dict) -> Check | None:
+def _solved(facts: FitFacts) -> Check | None:
     """Whether the steps of the fit were those of the method; explicit ones have nothing to solve."""
-    share, residual = facts["unconverged"], facts["worst_residual"]
+    share, residual = 1 - facts.steps_converged, facts.worst_residual
     if not residual > 0 and share == 0:  # also where it is not a number
         return None
     title = "steps of the fit that did not converge"
@@ -148,9 +149,9 @@ def _solved(facts: dict) -> Check | None:
     return Check("fit_steps", title, share, 0.0, "FAIL" if share > UNSOLVED else "ATTENTION", sentence, remedy)
 
 
-def _converged(facts: dict) -> Check:
+def _converged(facts: FitFacts) -> Check:
     title = "kernels and noise converged"
-    if facts["converged"]:
+    if facts.converged:
         return Check("settled", title, None, None, "PASS", "Kernels and noise converged.")
     sentence = "Kernels and noise had not converged when the fit stopped."
     return Check("settled", title, None, None, "ATTENTION", sentence, "Compare with another seed or kernel.")

@@ -76,7 +76,7 @@ def judge_held_out(model: Model, held: Trajectories, paths: int = 64, seed: int 
         )
     judged = [_reached(model, name, run, paths, seed) for name, run in zip(held.run_names, held.runs, strict=True)]
     runs, forecasts, leads, pit, z, away = zip(*judged, strict=True)
-    error = np.sqrt(np.nanmean(np.concatenate(away) ** 2, axis=0)) / np.asarray(model.facts["std"])
+    error = np.sqrt(np.nanmean(np.concatenate(away) ** 2, axis=0)) / np.asarray(model.facts.recording.std)
     seen = dataclasses.replace(held, runs=runs)
     return HeldOut(seen, forecasts, leads, pit, float(sum(map(effective_sample_size, z))), error, held.rows - seen.rows)
 

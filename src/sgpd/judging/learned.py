@@ -16,7 +16,6 @@ RESTS = 1e-8  # speed at an equilibrium, as a share of the size of the motion's 
 SWINGS = 0.5  # |Re λ| / |Im λ| of what still swings
 PATHS = 64  # as many as a report draws, so that they are made by one compiled program
 AGREE = 0.9  # share of drawn fields that must have the equilibrium too
-PLACES = ("center", "low", "high")  # of the recording, among the facts of a model
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +46,8 @@ def learned(model: Model, seed: int = 0) -> Learned | None:
     """
     if model.posterior.structure.traits(model.dimension).invariant is not None:
         return None
-    x, found, period = _rests(model.estimates(PATHS, seed), *(np.asarray(model.facts[k]) for k in PLACES))
+    place = model.facts.recording
+    x, found, period = _rests(model.estimates(PATHS, seed), *map(np.asarray, (place.center, place.low, place.high)))
     if not found[0] or found[1:].mean() < AGREE:
         return None
     periods = period[1:][found[1:]]

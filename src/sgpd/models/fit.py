@@ -14,6 +14,7 @@ from sgpd.data import Trajectories, Windows, excerpts, sign_test
 from sgpd.data.smoothing import smooth_run
 from sgpd.errors import BadInput, SgpdWarning, unknown_name
 from sgpd.inference.checkpoint import Checkpoint
+from sgpd.inference.facts import Selection
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.laplace.constants import LONGEST
 from sgpd.inference.laplace.engine import Laplace, Progress, fit_laplace
@@ -24,6 +25,7 @@ from sgpd.inference.variational.engine import Selected, initial_state, train
 from sgpd.inference.variational.problem import Variational, prepare, side_by_side
 from sgpd.integrators import Integrator
 from sgpd.integrators import get as get_integrator
+from sgpd.models.facts import Facts, RecordingFacts
 from sgpd.models.model import Model
 from sgpd.models.pieces import Pieces
 from sgpd.structures import Structure
@@ -190,11 +192,11 @@ def _laplace(
         joint=found.joint,
         pieces=Pieces.of(found.pieces),
         objective="evidence",
-        features=tuple(found.facts["features"]),
+        features=found.facts.features,
         sampling=settings.sampling,
         history=found.history,
         run_names=data.run_names,
-        facts=found.facts | _about(data),
+        facts=Facts(RecordingFacts.of(data), fit=found.facts),
         notes=found.diagnosis.notes + attention,
         diagnosis=found.diagnosis.checks,
     )
@@ -276,31 +278,17 @@ def _model(
         objective="lower bound" if bounded and unweighted else "composite likelihood",
         features=feature_counts(posterior, settings.features),
         sampling=settings.sampling,
-        history=[{k: v if np.isscalar(v) else float(v[index]) for k, v in line.items()} for line in state.history],
+        history=tuple(epoch.of_seed(index) for epoch in state.history),
         run_names=data.run_names,
-        facts=_about(data) | _selection(best),
+        facts=Facts(RecordingFacts.of(data), selection=_selection(best)),
     )
 
 
-def _selection(best: Selected) -> dict:
-    """Which epoch was selected, its rollout error, and the random numbers of the draws that it is the error of."""
+def _selection(best: Selected) -> Selection | None:
+    """What was selected, if anything was."""
     if not np.isfinite(best.error):
-        return {}
-    key = jax.random.key_data(best.keys).tolist()
-    return {"selection": {"epoch": int(best.epoch), "rollout_error": float(best.error), "key": key}}
-
-
-def _about(data: Trajectories) -> dict:
-    """Where the recording goes, by channel."""
-    rows = np.concatenate([run.states for run in data.runs])
-    low, high = np.nanmin(rows, axis=0), np.nanmax(rows, axis=0)
-    return {
-        "rows": data.rows,
-        "center": data.center.tolist(),
-        "std": data.std.tolist(),
-        "low": low.tolist(),
-        "high": high.tolist(),
-    }
+        return None
+    return Selection(int(best.epoch), float(best.error), tuple(jax.random.key_data(best.keys).tolist()))
 
 
 def _kept(cut: Windows, settings: Variational) -> np.ndarray:

@@ -15,10 +15,12 @@ from sgpd.checks import Check, CheckReport, Claim, judge, measure, preserved, re
 from sgpd.errors import BadInput, SgpdWarning, unknown_name
 from sgpd.fields import Field, taken
 from sgpd.gp.features import Sampling
+from sgpd.inference.facts import History
 from sgpd.inference.posterior.field import Features, FieldPosterior
 from sgpd.inference.posterior.joint import Drawn, Joint, Stream, Unknowns
 from sgpd.integrators import Integrator
 from sgpd.integrators import get as get_integrator
+from sgpd.models.facts import Facts
 from sgpd.models.forecast import STEP_SLACK, Forecast, Rolled, Schedule, require_usable, roll_paths
 from sgpd.models.pieces import Pieces
 from sgpd.renamed import renamed_attribute
@@ -41,10 +43,10 @@ class Model:
     pieces: Pieces
     objective: str  # what was maximised: "evidence", "lower bound" or "composite likelihood"
     features: tuple[int, ...]  # random ones of a draw, for each group of latents
-    sampling: Sampling = "quasi"  # of the frequencies of those
-    history: list[dict] = field(default_factory=list, repr=False)
+    facts: Facts = field(repr=False)  # numbers about the recording and the fit
+    history: History = field(default=(), repr=False)
+    sampling: Sampling = "quasi"  # of the features' frequencies
     run_names: tuple[str, ...] = ("0",)
-    facts: dict = field(default_factory=dict, repr=False)  # numbers about the recording and the fit
     notes: tuple[str, ...] = ()  # the same in words, with what to look at
     diagnosis: tuple[Check, ...] = ()  # whether the structure and the fit suit the recording
 
@@ -194,7 +196,7 @@ class Model:
         if run is None:
             return fitted[-1]
         if isinstance(run, str) and run not in names:
-            raise BadInput(f"there is no run {run!r}", known)
+            raise unknown_name("fitted run", run, [names[index] for index in fitted])
         if not isinstance(run, str) and not -len(names) <= run < len(names):
             raise BadInput(f"there is no run {run}: there are {len(names)}, from 0 to {len(names) - 1}", known)
         index = names.index(run) if isinstance(run, str) else range(len(names))[run]
@@ -272,7 +274,7 @@ def _warn_untrained(difference: str):
 
 def _times(duration, times, step: float, origin: float) -> np.ndarray:
     if (duration is None) == (times is None):
-        raise BadInput("how far to forecast is not said, or said twice", "give `duration=40.0` or `times=[...]`")
+        raise BadInput("Say either how long or at which times to forecast", "give `duration=40.0` or `times=[...]`")
     if not (np.isfinite(step) and step > 0):
         raise BadInput(f"The step must be a positive number, got {step!r}", "leave it out to step as fitted")
     if times is None:

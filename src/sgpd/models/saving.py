@@ -12,6 +12,7 @@ from sgpd.arrays import on_device
 from sgpd.checks import Check
 from sgpd.errors import BadInput
 from sgpd.gp import Matern32, Matern52, SquaredExponential, Trend, WhitenedGaussian
+from sgpd.inference.facts import history_of, plain
 from sgpd.inference.posterior.field import FieldPosterior, LatentGroup
 from sgpd.inference.posterior.joint import Joint, Stored, Unknowns
 from sgpd.integrators import (
@@ -25,6 +26,7 @@ from sgpd.integrators import (
 )
 from sgpd.integrators import get as get_integrator
 from sgpd.integrators import names as integrator_names
+from sgpd.models.facts import Facts
 from sgpd.models.model import Model
 from sgpd.models.pieces import Pieces
 from sgpd.structures import Structure
@@ -37,12 +39,6 @@ READ = (*(f"sgpd.model/{number}" for number in (4, 5, 6, 7)), FORMAT)  # before 
 _RENAMED = {  # before 8
     "": {"spread": "sampling"},
     "structure": {"sees": "depends_on"},
-    "facts": {
-        "settled": "converged",
-        "rows_a_look": "autocorrelation_times",
-        "worth": "importance_sample_size",
-        "spread": "std",
-    },
 }
 _KERNELS = {kernel.__name__: kernel for kernel in (SquaredExponential, Matern32, Matern52)}
 
@@ -82,8 +78,7 @@ def load(path: str | Path) -> Model:
 def _with_present_names(header: dict) -> dict:
     """What other versions wrote, under the names of this one."""
     header = dict(header)
-    for part in ("structure", "facts"):
-        header[part] = {_RENAMED[part].get(name, name): value for name, value in header[part].items()}
+    header["structure"] = {_RENAMED["structure"].get(name, name): v for name, v in header["structure"].items()}
     return {_RENAMED[""].get(name, name): value for name, value in header.items()}
 
 
@@ -102,9 +97,9 @@ def _header(model: Model) -> dict:
         "objective": model.objective,
         "features": model.features,
         "sampling": model.sampling,
-        "history": model.history,
+        "history": plain(model.history),
         "run_names": model.run_names,
-        "facts": model.facts,
+        "facts": model.facts.to_dict(),
         "notes": model.notes,
         "diagnosis": [asdict(check) for check in model.diagnosis],
     }
@@ -164,9 +159,9 @@ def _model(header: dict, arrays: dict[str, np.ndarray]) -> Model:
         objective=header["objective"],
         features=tuple(np.broadcast_to(header["features"], len(groups)).tolist()),  # before 7 one number for all
         sampling=header["sampling"],
-        history=header["history"],
+        history=history_of(header["history"]),
         run_names=tuple(header["run_names"]),
-        facts=header["facts"],
+        facts=Facts.from_dict(header["facts"]),
         notes=tuple(header["notes"]),
         diagnosis=tuple(Check(**check) for check in header["diagnosis"]),
     )

@@ -67,10 +67,10 @@ def _noisy_l2(model: Model, noisy: np.ndarray, times: np.ndarray, truth: Rows, s
 
 def selected_l2(model: Model, system: System, truth: Rows) -> float | None:
     """The error of the very five draws that won the selection, as the paper computes it; none where none was made."""
-    selection = model.facts.get("selection")
+    selection = model.facts.selection
     if selection is None:
         return None
-    key = jax.random.wrap_key_data(jnp.asarray(selection["key"], jnp.uint32))
+    key = jax.random.wrap_key_data(jnp.asarray(selection.key, jnp.uint32))
     fields = selection_draws(model.posterior, key, model.features[0], model.sampling)
     steps = jnp.full(len(truth) - 1, model.step)
     return l2_error(np.asarray(_rolled(fields, model.integrator, jnp.asarray(system.x0), steps)).mean(axis=0), truth)

@@ -25,8 +25,9 @@ def methods_text(material: Material) -> str:
     structure = model.posterior.structure
     learned = _STRUCTURES.get(structure.name, f"a vector field of the structure '{structure.name}'")
     version = about.versions.get("sgpd", "")
-    how = _DRAWS.get(model.facts.get("draws", ""), "")
-    draws = f", replaced by {model.facts['stored_draws']} draws {how}" if how else ""
+    fit = model.facts.fit
+    how = "" if fit is None else _DRAWS.get(fit.draws, "")
+    draws = f", replaced by {fit.stored_draws} draws {how}" if fit and how else ""
     runs = f"{data.rows} rows in {len(data)} run{'' if len(data) == 1 else 's'}"
     if any(group.trend is not None for group in model.posterior.groups):
         learned += " (beside each process a parabola with Gaussian coefficients)"

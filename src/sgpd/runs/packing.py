@@ -11,6 +11,7 @@ import numpy as np
 
 from sgpd.data import Run, Trajectories
 from sgpd.errors import BadInput
+from sgpd.inference.facts import History, plain
 
 CHUNK = 1 << 20
 PARTS = ("fitted", "held_out")
@@ -87,13 +88,14 @@ def unpack_json(path: Path) -> dict:
     return content
 
 
-def pack_history(history: list[dict]) -> bytes:
+def pack_history(history: History) -> bytes:
     """One line for each round or epoch."""
-    columns = list(dict.fromkeys(name for line in history for name in line))
+    lines = plain(history)
+    columns = list(dict.fromkeys(name for line in lines for name in line))
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(history)
+    writer.writerows(lines)
     return text.getvalue().encode()
 
 

@@ -16,16 +16,6 @@ from sgpd.paper.truths import noisy_start
 SYSTEM = sgpd.systems.get("pendulum")
 SEED = 101
 NO_STEPS = sgpd.integrators.Newton(max_steps=0)
-FACTS = {
-    "log_evidence",
-    "parameters",
-    "effective_parameters",
-    "converged",
-    "draws",
-    "drawn",
-    "importance_sample_size",
-    "failed_draws",
-}
 
 
 @pytest.fixture(scope="module")
@@ -124,14 +114,13 @@ def test_a_saved_fit_gives_the_same_numbers_and_words(request, start, tmp_path):
 
 
 def test_a_fit_tells_facts_about_itself(known):
-    facts, history = known[1].facts, known[1].history
-    assert set(facts) >= FACTS
-    assert facts["converged"]
-    assert facts["parameters"] == known[1].joint.mean.size
-    assert 2 < facts["effective_parameters"] < facts["parameters"]
-    assert np.isfinite(facts["log_evidence"])
+    facts, history = known[1].facts.fit, known[1].history
+    assert facts.converged
+    assert facts.parameters == known[1].joint.mean.size
+    assert 2 < facts.effective_parameters < facts.parameters
+    assert np.isfinite(facts.log_evidence)
     assert known[1].objective == "evidence"
-    assert [line["restart"] for line in history if line["round"] == 0] == [20, 100]
+    assert [line.restart for line in history if line.round == 0] == [20, 100]
     assert known[1].notes
     np.testing.assert_allclose(known[1].noise_std, np.sqrt(0.1), rtol=0.25)
 
@@ -167,9 +156,9 @@ def test_more_are_drawn_where_the_first_draws_are_worth_too_few_to_store(known, 
     monkeypatch.setattr(laplace, "weights_of", one_in_eight)
     model = sgpd.fit(known[0], "separable", x0="known", seed=1)
     assert sizes == [512, 2048]
-    assert (model.facts["draws"], model.facts["drawn"]) == ("weighed", 2048)
-    np.testing.assert_allclose(model.facts["importance_sample_size"], 256)
-    assert len(model.joint.stored) == model.facts["stored_draws"] == 128
+    assert (model.facts.fit.draws, model.facts.fit.drawn) == ("weighed", 2048)
+    np.testing.assert_allclose(model.facts.fit.importance_sample_size, 256)
+    assert len(model.joint.stored) == model.facts.fit.stored_draws == 128
 
 
 def test_where_no_draw_fits_the_fit_stands_without_features_and_says_that_its_bands_do_not(known, monkeypatch):
@@ -181,7 +170,7 @@ def test_where_no_draw_fits_the_fit_stands_without_features_and_says_that_its_ba
     with pytest.warns(sgpd.SgpdWarning, match="the bands mean nothing"):
         model = sgpd.fit(known[0], "separable", x0="known", seed=1)
     assert [given[-2].frequencies[0].shape[0] for given in asked] == [64, 0]
-    assert (model.features, model.facts["draws"], model.joint.stored) == ((0, 0), "failed", None)
+    assert (model.features, model.facts.fit.draws, model.joint.stored) == ((0, 0), "failed", None)
     assert [check.verdict for check in model.diagnosis if check.id == "draws"] == ["ATTENTION"]
     np.testing.assert_allclose(model.joint.mean, known[1].joint.mean)
     assert np.isfinite(model.predict(SYSTEM.x0, duration=0.5, paths=4).best).all()
@@ -219,7 +208,7 @@ def test_a_fit_says_whether_its_implicit_steps_converged(newton, verdict):
         model = sgpd.fit(data, "hamiltonian", midpoint)
     check = {check.id: check for check in model.diagnosis}["fit_steps"]
     assert check.verdict == verdict
-    assert (model.history[-1]["unconverged"] > 0.5) == (verdict == "FAIL")
-    assert (model.history[-1]["worst_residual"] > 1e-13) == (verdict == "FAIL")
+    assert (model.history[-1].steps_converged < 0.5) == (verdict == "FAIL")
+    assert (model.history[-1].worst_residual > 1e-13) == (verdict == "FAIL")
     said = [text for text in (*model.notes, *map(str, (c.message for c in caught))) if "did not converge" in text]
     assert (len(said) >= 2) == (verdict == "FAIL")

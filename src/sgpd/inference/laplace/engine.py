@@ -27,6 +27,7 @@ from sgpd.gp import Kernel, SquaredExponential
 from sgpd.gp.features import Sampling
 from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.diagnosis import Diagnosis, diagnose
+from sgpd.inference.facts import FitFacts, History, Round, history_of, plain
 from sgpd.inference.initial import gaussians
 from sgpd.inference.laplace.constants import DRAWING, LINEAR, LONGEST, MOST, POOL, SHORT, TIGHT, TUNING
 from sgpd.inference.laplace.evidence import Evidence, Hyper, Tuned, evidence_of, tune
@@ -77,8 +78,8 @@ class PosteriorResult(NamedTuple):
     noise: np.ndarray
     joint: Joint
     pieces: Windows
-    history: list[dict]
-    facts: dict
+    history: History
+    facts: FitFacts
     diagnosis: Diagnosis
 
 
@@ -115,7 +116,8 @@ def fit_laplace(
     start = Hyper.unchanged(guess, noise)
     kept = Checkpoint(checkpoint, (guess, recording, repr((settings, integrator, x0, seed))))
     begin = _Stage(0, guess.flat_mean, on_device(smoothed_rows(data, pieces, pinned)), start)
-    (done, u, rows, hyper), history = kept.load(begin)
+    (done, u, rows, hyper), lines = kept.load(begin)
+    history: list = list(history_of(lines))
     lengths = _lengths(rows.shape[1])
     tuned_at = {0, len(lengths) - 1}
     work = np.cumsum([TUNING if index in tuned_at else 1 for index in range(len(lengths))] + [DRAWING]).tolist()
@@ -127,27 +129,26 @@ def fit_laplace(
         else:
             tuned = tune(guess, start, hyper, integrator, recording, at, settings.noise_std is not None)
             at, found, hyper = tuned.at, tuned.found, tuned.hyper
-            history += [{"restart": length, "round": k, "objective": value} for k, value in enumerate(tuned.values)]
+            history += [Round(length, k, value) for k, value in enumerate(tuned.values)]
         u, rows = at.u, found.along.rows
         if index + 1 < len(lengths):  # what comes after the last stage starts from all of it
-            kept.save(_Stage(index + 1, u, rows, hyper), history)
+            kept.save(_Stage(index + 1, u, rows, hyper), plain(tuple(history)))
         report(work[index], work[-1])
-    if not np.isfinite(history[-1]["objective"]):
+    if not np.isfinite(history[-1].objective):
         half = -(-rows.shape[1] // 2)
-        if half < SHORT or not np.isfinite(history[0]["objective"]):
+        if half < SHORT or not np.isfinite(history[0].objective):
             raise NumericalFailure(Outcome.DIVERGED)
         # The checkpoint is that of the longer pieces, whose fit goes on to here again.
         return fit_laplace(data, guess, integrator, settings, x0, seed, progress, longest=half)
     optimum = _Optimum(guess, start, integrator, recording, tuned, settings)
     how = {name: float(value) for name, value in optimum.solved()._asdict().items()}
-    history[-1] = history[-1] | how
+    history[-1] = dataclasses.replace(history[-1], **how)
     times = autocorrelation_times(recording, np.asarray(rows))
-    posterior, joint, facts = _posterior(optimum, times, seed)
+    posterior, joint, facts = _posterior(optimum, times, how, seed)
     report(work[-1], work[-1])
     noise = np.asarray(tuned.noise)
-    facts |= how
     diagnosis = diagnose(data, recording, posterior, np.asarray(rows), noise, facts)
-    return PosteriorResult(posterior, noise, joint, pieces, history, facts, diagnosis)
+    return PosteriorResult(posterior, noise, joint, pieces, tuple(history), facts, diagnosis)
 
 
 def _lengths(rows: int) -> list[int]:
@@ -180,7 +181,7 @@ class _Optimum(NamedTuple):
     def solved(self) -> Solved:
         """How its steps went."""
         if not self.integrator.implicit:
-            return Solved(jnp.zeros(()), jnp.zeros(()))
+            return Solved(jnp.ones(()), jnp.zeros(()))
         return solved(self.posterior, self.integrator, self.recording, self.tuned.at)
 
     def with_inflated_noise(self, times: np.ndarray) -> "_Optimum":
@@ -191,7 +192,9 @@ class _Optimum(NamedTuple):
         return self._replace(tuned=self.tuned._replace(hyper=hyper, at=at, found=found))
 
 
-def _posterior(optimum: _Optimum, times: np.ndarray, seed: int) -> tuple[FieldPosterior, Joint, dict]:
+def _posterior(
+    optimum: _Optimum, times: np.ndarray, how: dict[str, float], seed: int
+) -> tuple[FieldPosterior, Joint, FitFacts]:
     """The posterior around the optimum, given the autocorrelation times of residuals, and facts about it."""
     evidence, settings = optimum.evidence(), optimum.settings
     asked = feature_counts(optimum.posterior, settings.features, settings.sampling)
@@ -206,22 +209,22 @@ def _posterior(optimum: _Optimum, times: np.ndarray, seed: int) -> tuple[FieldPo
     joint = dataclasses.replace(joint, stored=draws.stored)
     root = np.asarray(joint.root)
     values = gaussians(posterior.whitened, np.asarray(joint.mean), root @ root.T)
-    facts = {
-        "log_evidence": float(evidence.log_evidence),
-        "parameters": joint.mean.size,
-        "effective_parameters": float(
-            joint.mean.size - np.trace(np.linalg.inv(np.asarray(evidence.solution.precision)))
-        ),
-        "converged": tuned.converged,
-        "autocorrelation_times": times.tolist(),
-        "draws": draws.kind,
-        "features": list(features),
-        "features_dropped": features != asked,
-        "drawn": draws.drawn,
-        "importance_sample_size": draws.effective,
-        "stored_draws": 0 if draws.stored is None else draws.stored.different,
-        "failed_draws": draws.failed,
-    }
+    precision = np.asarray(evidence.solution.precision)
+    facts = FitFacts(
+        log_evidence=float(evidence.log_evidence),
+        parameters=joint.mean.size,
+        effective_parameters=float(joint.mean.size - np.trace(np.linalg.inv(precision))),
+        converged=tuned.converged,
+        **how,
+        autocorrelation_times=tuple(times.tolist()),
+        draws=draws.kind,
+        drawn=draws.drawn,
+        importance_sample_size=draws.effective,
+        stored_draws=0 if draws.stored is None else draws.stored.different,
+        failed_draws=draws.failed,
+        features=tuple(features),
+        features_dropped=features != asked,
+    )
     return eqx.tree_at(lambda p: p.values, posterior, values), joint, facts
 
 

@@ -121,7 +121,7 @@ def roll(integrator: Integrator, field: Field, recording: Recording, at: Shootin
 class Solved(NamedTuple):
     """How the stage equations of a rollout were solved."""
 
-    unconverged: Scalar  # share of the steps
+    steps_converged: Scalar  # share
     worst_residual: Scalar
 
 
@@ -139,7 +139,7 @@ def solved(posterior: FieldPosterior, integrator: Integrator, recording: Recordi
 
     _, converged, residual = _in_pieces(to_next, recording, at)
     steps = jnp.maximum(jnp.count_nonzero(recording.steps), 1)
-    return Solved(jnp.count_nonzero(~converged) / steps, residual.max(initial=0.0))
+    return Solved(1 - jnp.count_nonzero(~converged) / steps, residual.max(initial=0.0))
 
 
 def _in_pieces(to_next: Callable, recording: Recording, at: ShootingState) -> tuple[Array, ...]:

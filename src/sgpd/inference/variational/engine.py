@@ -18,6 +18,7 @@ from sgpd.fields import Field
 from sgpd.gp import FramedGaussian
 from sgpd.gp.features import Sampling
 from sgpd.inference.checkpoint import Checkpoint
+from sgpd.inference.facts import Epoch, History, history_of, plain
 from sgpd.inference.posterior.field import Features, FieldPosterior, sample_frequencies, sample_normals
 from sgpd.inference.variational.bound import Bound, Noise, Parameters, bound
 from sgpd.inference.variational.constants import BETWEEN_SAVES, DRAWN_AHEAD, MAX_SKIPPED, SELECTION_PATHS
@@ -33,7 +34,7 @@ class TrainingState(NamedTuple):
     keys: Array
     epoch: int
     best: "Selected"
-    history: list[dict]
+    history: History
 
 
 class Selected(NamedTuple):
@@ -76,7 +77,7 @@ def initial_state(problem: Problem, parameters: Parameters, seeds: Sequence[int]
     optimiser = jax.vmap(_optimiser(problem).init)(eqx.filter(parameters, moving))
     keys = jnp.stack([jr.key(seed) for seed in seeds])
     none = Selected(parameters, jnp.full(len(seeds), jnp.inf), jnp.zeros(len(seeds), int), keys)
-    return TrainingState(parameters, optimiser, keys, 0, none, [])
+    return TrainingState(parameters, optimiser, keys, 0, none, ())
 
 
 def train(
@@ -88,13 +89,13 @@ def train(
 ) -> TrainingState:
     """Go on for so many epochs, to the end by default. Stopping between two epochs changes no number."""
     if checkpoint is not None:
-        arrays, history = checkpoint.load(state._replace(history=[]))
-        state = arrays._replace(history=history)
+        arrays, lines = checkpoint.load(state._replace(history=()))
+        state = arrays._replace(history=history_of(lines))
     last, saved = problem.epochs if epochs is None else min(problem.epochs, state.epoch + epochs), time.monotonic()
     while state.epoch < last:
         state = _epoch(problem, state)
         if checkpoint is not None and time.monotonic() - saved > BETWEEN_SAVES:
-            checkpoint.save(state._replace(history=[]), state.history)
+            checkpoint.save(state._replace(history=()), plain(state.history))
             saved = time.monotonic()
         if progress is not None:
             progress(state.epoch, problem.epochs)
@@ -106,7 +107,7 @@ def _epoch(problem: Problem, state: TrainingState) -> TrainingState:
     if np.any(np.asarray(optimiser.notfinite_count) >= MAX_SKIPPED):
         raise NumericalFailure(Outcome.DIVERGED, f"This was in epoch {state.epoch + 1} of {problem.epochs}.")
     best = _better(problem, state, parameters, keys[:, 2])
-    history = [*state.history, _record(state.epoch, estimates, problem.settings)]
+    history = (*state.history, _record(state.epoch, estimates, problem.settings))
     return TrainingState(parameters, optimiser, keys[:, 0], state.epoch + 1, best, history)
 
 
@@ -121,17 +122,17 @@ def _better(problem: Problem, state: TrainingState, parameters: Parameters, keys
     return jax.tree.map(choose, new, state.best)
 
 
-def _record(epoch: int, estimates: Bound, settings: Variational) -> dict:
+def _record(epoch: int, estimates: Bound, settings: Variational) -> Epoch:
     """One line of the history: means over the epoch's steps, one number a seed."""
     mean = lambda values: np.asarray(values).mean(axis=1)
-    return {
-        "epoch": epoch + 1,
-        "objective": mean(estimates.weighted(settings.likelihood_factor, settings.kl_factor)),
-        "expected_log_density": mean(estimates.expected_log_density),
-        "kl": mean(estimates.kl),
-        "worst_residual": np.asarray(estimates.worst_residual).max(axis=1),
-        "converged": mean(estimates.converged),
-    }
+    return Epoch(
+        epoch=epoch + 1,
+        objective=mean(estimates.weighted(settings.likelihood_factor, settings.kl_factor)),
+        expected_log_density=mean(estimates.expected_log_density),
+        kl=mean(estimates.kl),
+        worst_residual=np.asarray(estimates.worst_residual).max(axis=1),
+        steps_converged=mean(estimates.converged),
+    )
 
 
 @eqx.filter_jit

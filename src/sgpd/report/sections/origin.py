@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sgpd.inference.facts import Round
 from sgpd.plots.marks import CYCLE, DASHES, Line, Panel, Plot, thinned
 from sgpd.report.content import Block, Box, Figure, Prose, Reading, Section, Table
 from sgpd.report.material import Material
@@ -68,9 +69,9 @@ def _run(material: Material) -> Table:
     ]
     if about.seconds is not None:
         rows.append(("time of the fit", f"{about.seconds:.0f} s"))
-    converged = [line["converged"] for line in model.history if "converged" in line]
+    converged = [line.steps_converged for line in model.history if line.steps_converged is not None]
     if converged:
-        rows.append(("steps that converged in training", f"{100 * float(np.mean(converged)):.4g} %"))
+        rows.append(("steps of the fit that converged", f"{100 * float(np.mean(converged)):.4g} %"))
     rows += [(name, version) for name, version in about.versions.items()]
     told = tuple(check.sentence for check in model.diagnosis)  # they stand in section 7
     rows += [("note", note) for note in model.notes if not note.startswith(told)]
@@ -78,13 +79,13 @@ def _run(material: Material) -> Table:
 
 
 def _history(material: Material) -> tuple[Block, ...]:
-    lines = [line for line in material.model.history if np.isfinite(line.get("objective", np.nan))]
+    lines = [line for line in material.model.history if np.isfinite(line.objective)]
     if len(lines) < 2:
         return (Box("There is no history of the fit to draw."),)
     stages: dict[str, list[tuple[int, float]]] = {}  # an evidence with other restarts is that of another model
     for step, line in enumerate(lines, start=1):
-        stage = f"restarts every {line['restart']} rows" if "restart" in line else ""
-        stages.setdefault(stage, []).append((step, line["objective"]))
+        stage = f"restarts every {line.restart} rows" if isinstance(line, Round) else ""
+        stages.setdefault(stage, []).append((step, line.objective))
     marks, words = [], []
     for k, (stage, points) in enumerate(stages.items()):
         steps, values = np.array(points, float).T

@@ -1,0 +1,18 @@
+"""The numbers that both engines were tuned with: the first guess, and when residuals count as correlated."""
+
+# The first guess (`initial.py`)
+LENGTHSCALES = (0.75, 1.0, 1.5, 2.0, 3.0)  # to choose from, in standard deviations of what a latent depends on
+AMPLITUDE = 2.0  # of the field of processes, and of that of trends, in root mean squares of the data's derivatives
+MARGIN = 0.15  # of the data's range, by which inducing points reach beyond it on either side
+POINTS = {1: 12, 2: 64}  # inducing points by input dimension
+PER_DIMENSION = 8  # inducing points in more than two dimensions
+REGARD = 1.5  # lengthscale, in standard deviations, by which inducing points are placed in more than two dimensions
+CONFINED = 0.1  # a recording stays in a subspace if it moves across it by less than this share of its motion along it
+ACROSS = (1.0, 10.0)  # lengthscales across such a subspace to choose from, in those along it
+CONSTANT = 1e-9  # of its size: a coordinate that moves less does not move
+START_STD = 3.0  # prior standard deviation of starts, in standard deviations of the data
+
+# Correlated residuals (`residuals.py`)
+SIGNIFICANT = 4.0  # standard errors of a correlation between neighbouring residuals
+FEW = 10  # pairs of neighbours, below which their correlation says nothing
+WINDOW = 5  # lags that are summed, in units of the autocorrelation time

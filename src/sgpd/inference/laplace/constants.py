@@ -1,0 +1,32 @@
+"""The numbers that the default engine was tuned with."""
+
+# Stages (`engine.py`)
+SHORT = 20  # rows between restarts in the first stage
+LONGEST = 500  # rows of one rollout; a longer recording is cut
+TUNING, DRAWING = 6, 6  # how much longer it takes to tune kernels and noise, and to draw, than to fit once
+
+# Levenberg-Marquardt (`shooting.py`)
+ITERATIONS = 30  # at most, a stage
+ENOUGH = 1e-3  # a fall of the cost by less than this share ends a stage
+TIGHT = 1e-4  # the same for the stages in which kernels and noise are tuned
+
+# Kernels and noise by the evidence (`evidence.py`)
+ROUNDS = 24  # at most
+TRUST_RADIUS = 0.7  # of the trust region: how far a logarithm may move in one round
+SMALLEST_RADIUS = 0.02  # no move of a logarithm by more than this helps: converged, too
+CONVERGED = 0.03  # nats: a round that gains less is the last
+# Standard deviations of the priors of the logarithms. A trend's variances have that of a variance: with 20 instead of 6
+# evidences of pendulum, non-separable system and rigid body differ by 0.5 nat at most. For a polynomial no lengthscale
+# is too long: half of these widths held lengthscales back, and bands were too wide. But axes are estimates: with 5,
+# lengthscales across a subspace grew as if they were exact, and bands were too narrow. (Along the axes, too, because
+# all of them grow together.)
+WIDTH = {"lengthscale": 5.0, "lengthscale along axes": 3.0, "variance": 6.0, "noise": 2.0}
+
+# Draws (`engine.py`, `sampling.py`)
+POOL, MOST = 4, 16  # draws of the Gaussian, by which it is judged, for each that would be stored: at first, at most
+LINEAR = 0.8  # effective sample size of its draws, as a share, from which the Gaussian is taken for the posterior
+ROLLED_AT_ONCE = 64  # draws whose cost is computed together
+RANDOMISED_AT_ONCE = 16  # fits to randomised data that are made together
+SEARCH_ITERATIONS = 12  # of such a fit, at most
+# A search has ended when its last step lowered the cost by less; a draw's own cost varies by much more.
+SEARCH_CONVERGED = 0.5
