@@ -4,20 +4,15 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
+from sgpd.data.reading.options import LISTS, ReadingOptions
 from sgpd.errors import BadInput, unknown_name
 
 if TYPE_CHECKING:
     from sgpd.structures import Structure
 
 DEFAULTS: dict[str, Any] = {
-    "columns": None,
-    "time": None,
-    "momentum": None,
-    "position": None,
-    "state": None,
-    "run": None,
+    **{name: option.default for name, option in ReadingOptions.__dataclass_fields__.items() if name != "roles"},
     "units": {},
-    "decimal": ".",
     "structure": None,
     "options": {},
     "depends_on": {},
@@ -28,7 +23,6 @@ DEFAULTS: dict[str, Any] = {
     "holdout": None,
     "seed": 0,
 }
-_LISTS = ("columns", "momentum", "position", "state")
 _FLAGS = {"units": "--unit", "options": "--option", "depends_on": "--depends-on", "x0": "--x0-known"}
 _MATRICES = ("depends_on", "sees", "q")  # options of structures that are not words
 MOST_HELD_OUT = 0.9
@@ -37,7 +31,7 @@ MOST_HELD_OUT = 0.9
 def given_settings(**texts) -> dict[str, Any]:
     """The settings that were given, as values; what was not given is left out."""
     given = {name: text for name, text in texts.items() if text is not None and text != []}
-    for name in _LISTS:
+    for name in LISTS:
         if name in given:
             given[name] = names_in(given[name], flag(name))
     if "units" in given:

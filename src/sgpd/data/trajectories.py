@@ -128,20 +128,11 @@ class Trajectories:
         - `decimal`: "," in files with decimal commas.
         - `roles`: "pq" guesses which columns are momenta and which positions, and tests the guess by its sign.
         """
+        from sgpd.data.reading.options import ReadingOptions
         from sgpd.data.reading.recording import read_recording
 
-        return read_recording(
-            path,
-            columns=columns,
-            time=time,
-            momentum=momentum,
-            position=position,
-            state=state,
-            run=run,
-            units=units,
-            decimal=decimal,
-            roles=roles,
-        ).data
+        options = ReadingOptions(columns, time, momentum, position, state, run, units, decimal, roles)
+        return read_recording(path, options).data
 
     def __len__(self) -> int:
         return len(self.runs)

@@ -28,7 +28,7 @@ class Prepared(NamedTuple):
 def prepare(files: Sequence[str], settings: dict[str, Any], talk: Talk) -> Prepared:
     """Read the recording and refuse what cannot be fitted."""
     from sgpd.checks import require_compatible
-    from sgpd.data import hold_out, read_recording
+    from sgpd.data import ReadingOptions, hold_out, read_recording
     from sgpd.models.fit import ENGINES, choose_integrator
 
     if not files:
@@ -36,12 +36,9 @@ def prepare(files: Sequence[str], settings: dict[str, Any], talk: Talk) -> Prepa
     structure = make_structure(settings)
     if settings["inference"] not in ENGINES:
         raise unknown_name("inference engine", settings["inference"], ENGINES)
-    reading = read_recording(
-        files,
-        **{name: settings[name] for name in ("columns", "time", "momentum", "position", "state", "run", "decimal")},
-        units=settings["units"] or None,
-        roles="any" if structure.name in ("free", "quadratic-invariant") else "pq",
-    )
+    roles = "any" if structure.name in ("free", "quadratic-invariant") else "pq"
+    asked = {name: settings[name] for name in ReadingOptions.__dataclass_fields__ if name in settings}
+    reading = read_recording(files, ReadingOptions(**asked | {"units": settings["units"] or None, "roles": roles}))
     fitted, held_out, said = reading.data, None, reading.said
     if settings["holdout"] is not None:
         fitted, held_out, sentence = hold_out(reading.data, settings["holdout"])

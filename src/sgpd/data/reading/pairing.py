@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from sgpd.data.reading.naming import meaning
-from sgpd.data.reading.roles import Asked, Pairing
+from sgpd.data.reading.options import ReadingOptions
+from sgpd.data.reading.roles import Pairing
 from sgpd.data.refusals import Where
 from sgpd.data.signs import Sign, sign_test
 from sgpd.data.trajectories import Run, Trajectories
@@ -15,7 +16,7 @@ Said = list[tuple[str, str]]
 
 
 def settle_pairs(
-    data: Trajectories, pairings: Sequence[Pairing], asked: Asked, where: Where
+    data: Trajectories, pairings: Sequence[Pairing], asked: ReadingOptions, where: Where
 ) -> tuple[Trajectories, Said]:
     """The recording with its channels as momenta, then positions, where pairs are asked for; and what to say of it."""
     if not pairings:

@@ -4,14 +4,14 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
 from sgpd.data.describing import amount, count, data_sentence, wrapped_channels
 from sgpd.data.reading.files import read_table
+from sgpd.data.reading.options import ReadingOptions
 from sgpd.data.reading.pairing import settle_pairs
-from sgpd.data.reading.roles import Asked, Roles, find_roles
+from sgpd.data.reading.roles import Roles, find_roles
 from sgpd.data.reading.tables import Table
 from sgpd.data.refusals import (
     in_file,
@@ -25,8 +25,6 @@ from sgpd.data.refusals import (
 from sgpd.data.trajectories import Run, Trajectories
 from sgpd.errors import BadInput
 
-Names = str | Sequence[str] | None
-
 
 @dataclass(frozen=True, eq=False)
 class Reading:
@@ -37,33 +35,21 @@ class Reading:
     files: tuple[str, ...]
 
 
-def read_recording(
-    paths: str | Path | Sequence[str | Path],
-    *,
-    columns: Names = None,
-    time: str | None = None,
-    momentum: Names = None,
-    position: Names = None,
-    state: Names = None,
-    run: str | None = None,
-    units: Sequence[str] | Mapping[str, str] | None = None,
-    decimal: str = ".",
-    roles: Literal["any", "pq"] = "any",
-) -> Reading:
+def read_recording(paths: str | Path | Sequence[str | Path], options: ReadingOptions | None = None, **given) -> Reading:
     """Read one file or several, of which each holds one run or, with a column that tells them apart, more.
 
-    With `roles="pq"`, or where `momentum` or `position` is given, the state is put together from momenta, then
-    positions; what is not given is guessed by name, then by order, and tested by its sign. `state` is taken as it is.
-    The other arguments are those of `Trajectories.read`.
+    What is known of the columns is said as `ReadingOptions`, or by its names: those of `Trajectories.read`. With
+    `roles="pq"`, or where `momentum` or `position` is given, the state is put together from momenta, then positions;
+    what is not given is guessed by name, then by order, and tested by its sign. `state` is taken as it is.
     """
-    asked = Asked(time, _list(momentum), _list(position), _list(state), run, roles == "pq")
-    tables = [read_table(path, _list(columns), decimal) for path in _paths(paths)]
+    asked = ReadingOptions(**given) if options is None else options
+    tables = [read_table(path, asked.columns, asked.decimal) for path in _paths(paths)]
     files = tuple(table.file for table in tables)
     require_unique(files, in_file(files[0]), "give every file once")
     found = find_roles(tables[0], asked)
     for table in tables[1:]:
         _require_same_columns(table, tables[0])
-    data = _recording(tables, found, units)
+    data = _recording(tables, found, asked.units)
     data, about_pairs = settle_pairs(data, found.pairings, asked, in_file(files[0]))
     require_free_names(data.names, in_file(files[0]))
     skipped = _skipped(tables, found, data)
@@ -80,12 +66,6 @@ def _paths(paths: str | Path | Sequence[str | Path]) -> list[str | Path]:
     if not found:
         raise BadInput("no file is given", "name at least one")
     return found
-
-
-def _list(names: Names) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _require_same_columns(table: Table, first: Table):

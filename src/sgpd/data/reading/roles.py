@@ -6,21 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sgpd.data.reading.naming import RUNS, TIMES, matched, meaning
+from sgpd.data.reading.options import ReadingOptions
 from sgpd.data.reading.tables import Column, Table
 from sgpd.data.refusals import Where, require_unique
 from sgpd.errors import BadInput
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What the user has said about the columns."""
-
-    time: str | None = None
-    momentum: tuple[str, ...] | None = None
-    position: tuple[str, ...] | None = None
-    state: tuple[str, ...] | None = None
-    run: str | None = None
-    pairs: bool = False  # the structure needs momenta and positions
 
 
 @dataclass(frozen=True)
@@ -43,7 +32,7 @@ class Roles:
     guesses: tuple[str, ...] = ()
 
 
-def find_roles(table: Table, asked: Asked) -> Roles:
+def find_roles(table: Table, asked: ReadingOptions) -> Roles:
     """Give every column its part."""
     run, run_guess = _run(table, asked)
     time, time_guess = _time(table, asked, run)
@@ -68,7 +57,7 @@ def find_roles(table: Table, asked: Asked) -> Roles:
     return Roles(time, run, state, pairings, guesses)
 
 
-def _require_one_way(asked: Asked, where: Where):
+def _require_one_way(asked: ReadingOptions, where: Where):
     if asked.momentum is not None or asked.position is not None:
         raise where.refuse(
             "--state is given together with --momentum or --position",
@@ -76,7 +65,7 @@ def _require_one_way(asked: Asked, where: Where):
         )
 
 
-def _run(table: Table, asked: Asked) -> tuple[str | None, str]:
+def _run(table: Table, asked: ReadingOptions) -> tuple[str | None, str]:
     if asked.run is not None:
         return _single(table, asked.run), ""
     taken = {asked.time, *(asked.momentum or ()), *(asked.position or ()), *(asked.state or ())}
@@ -101,7 +90,7 @@ def _tells_runs(column: Column) -> bool:
     return bool(blocks == len(np.unique(numbers)) and 2 * blocks <= len(numbers))
 
 
-def _time(table: Table, asked: Asked, run: str | None) -> tuple[str, str]:
+def _time(table: Table, asked: ReadingOptions, run: str | None) -> tuple[str, str]:
     if asked.time is not None:
         return _single(table, asked.time), ""
     for wanted in TIMES:
@@ -138,7 +127,7 @@ def _spoken(table: Table, name: str) -> str:
     return name if table.columns[name].named else f"column {list(table.columns).index(name) + 1}"
 
 
-def _pairings(table: Table, rest: Sequence[str], asked: Asked) -> tuple[Pairing, ...]:
+def _pairings(table: Table, rest: Sequence[str], asked: ReadingOptions) -> tuple[Pairing, ...]:
     """The momenta and positions; several possible ways only where neither names nor flags tell."""
     momenta, positions = (
         None if names is None else [part for name in names for part in table.members(name)]
