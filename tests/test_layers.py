@@ -6,6 +6,7 @@ checker only. An import that is hidden in a function is still a dependency.
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,8 +16,8 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "sgpd"
 LAYERS = """
-    arrays errors fields renamed wording writing | xla | systems data gp integrators plots | structures | checks
-    | inference | models | judging | runs | report | cli
+    arrays errors fields importing renamed wording writing | xla | systems data gp integrators plots | structures
+    | checks | inference | models | judging | runs | report | cli
 """
 LEVEL = {unit: level for level, units in enumerate(LAYERS.split("|")) for unit in units.split()}
 OUTSIDE = {"paper"}
@@ -180,6 +181,13 @@ def test_a_name_that_stands_elsewhere_now_says_where():
         assert sgpd.inference.Model is sgpd.Model
     with pytest.raises(AttributeError, match="no attribute 'Modell'"):
         sgpd.inference.Modell  # noqa: B018
+
+
+def test_nothing_asks_for_the_name_of_a_structure():
+    """What others need to know of one, it says itself."""
+    asks = re.compile(r"structure\.name (==|!=|in|not in)|get\(structure\.name")
+    outside = [path for path in MODULES if unit_of(path) != "structures"]
+    assert [str(path) for path in outside if asks.search(path.read_text(encoding="utf-8"))] == []
 
 
 def test_no_module_is_hidden_by_a_function_of_its_own_name():

@@ -1,6 +1,8 @@
 """Model files: those of the version before are read under the names of this one."""
 
+import dataclasses
 import json
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -8,6 +10,8 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 import sgpd
+from sgpd.errors import BadInput
+from sgpd.gp import SquaredExponential
 from sgpd.structures import Separable
 
 OLD_FACTS = {"converged": "settled", "importance_sample_size": "worth", "autocorrelation_times": "rows_a_look"}
@@ -19,7 +23,8 @@ def as_format_7(path):
         header, arrays = json.loads(file.metadata()["sgpd"]), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     header["format"], header["spread"] = "sgpd.model/7", header.pop("sampling")
     header["structure"]["sees"] = header["structure"].pop("depends_on")
-    header["facts"] = {OLD_FACTS.get(k, "spread" if k == "std" else k): v for k, v in header["facts"].items()}
+    flat = header["facts"]["recording"] | (header["facts"]["fit"] or {})
+    header["facts"] = {OLD_FACTS.get(k, "spread" if k == "std" else k): v for k, v in flat.items()}
     save_file(arrays, path, metadata={"sgpd": json.dumps(header)})
 
 
@@ -36,6 +41,37 @@ def test_a_model_of_version_0_3_1_is_read_with_the_same_forecast(pendulum, tmp_p
     np.testing.assert_array_equal(*ends)
 
 
+class OwnKernel(SquaredExponential):
+    """A kernel of one's own."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Own(Separable):
+    """A structure of one's own."""
+
+    name: ClassVar[str] = "own"
+
+
+def test_a_structure_and_a_kernel_of_ones_own_are_loaded_where_they_are_allowed_and_nowhere_else(pendulum, tmp_path):
+    settings = sgpd.Variational(steps=3, shooting=False, features=32, kernel=OwnKernel)
+    model, path = sgpd.fit(pendulum, Own(depends_on={"V": [[2.0]]}), inference=settings), tmp_path / "own.safetensors"
+    model.save(path)
+    places = [f"{__name__}:Own", f"{__name__}:OwnKernel"]
+    for allow in ([Own, OwnKernel], places):
+        loaded = sgpd.load(path, allow=allow)
+        assert loaded.posterior.structure == model.posterior.structure
+        assert type(loaded.posterior.groups[0].kernel) is OwnKernel
+    for allow in ([], [Own], places[1:], [Separable, SquaredExponential]):
+        with pytest.raises(BadInput, match=r"the model needs .*Own.*, which is not part of sgpd; if you trust it"):
+            sgpd.load(path, allow=allow)
+
+
+@pytest.mark.parametrize("place", ["nowhere:Own", "json:nothing", "json:loads", "json:JSONDecoder", ":", "a:b:c"])
+def test_a_place_that_holds_no_structure_is_refused(place):
+    with pytest.raises(BadInput, match=r"this (cannot be imported|is no structure)"):
+        sgpd.structures.get(place)
+
+
 def test_old_names_of_options_and_attributes_work_with_a_warning(model, pendulum):
     with pytest.warns(sgpd.SgpdWarning, match=r"Laplace\(noise=\) is noise_std= now"):
         assert sgpd.Laplace(noise=(0.1, 0.2)) == sgpd.Laplace(noise_std=(0.1, 0.2))
@@ -43,5 +79,7 @@ def test_old_names_of_options_and_attributes_work_with_a_warning(model, pendulum
         assert sgpd.Variational(spread="independent").sampling == "independent"
     with pytest.warns(sgpd.SgpdWarning, match=r"Model\.noise is Model\.noise_std now"):
         np.testing.assert_array_equal(model.noise, model.noise_std)
+    with pytest.warns(sgpd.SgpdWarning, match=r"facts\['spread'\] is facts\.recording\.std now"):
+        assert model.facts["spread"] == model.facts.recording.std
     with pytest.warns(sgpd.SgpdWarning, match=r"Trajectories\.spread is Trajectories\.std now"):
         np.testing.assert_array_equal(pendulum.spread, pendulum.std)

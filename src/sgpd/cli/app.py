@@ -10,7 +10,7 @@ import typer
 from sgpd.cli.commands.fit import fit
 from sgpd.cli.completing import complete_fitted_run, complete_systems
 from sgpd.cli.ending import exit_code_of
-from sgpd.cli.options import AsJson, Quiet, RunPath
+from sgpd.cli.options import Allow, AsJson, Quiet, RunPath
 
 app = typer.Typer(
     name="sgpd",
@@ -97,6 +97,7 @@ def predict(
     level: Annotated[str, typer.Option(metavar="50,95", help="Bands, in percent.")] = "95",
     seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
     paths_out: Annotated[Path | None, typer.Option(help="Also every path, in the shape of a recording.")] = None,
+    allow: Allow = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ):
@@ -109,7 +110,7 @@ def predict(
     from sgpd.cli.commands.predicting import Ask, run_predict
     from sgpd.cli.talk import Talk
 
-    ask = Ask(duration, x0, from_run, start, step, adaptive, paths, level, seed)
+    ask = Ask(duration, x0, from_run, start, step, adaptive, paths, level, seed, tuple(allow or ()))
     run_predict(folder, ask, out, paths_out, Talk(quiet, as_json))
 
 
@@ -117,6 +118,7 @@ def predict(
 def check(
     folder: RunPath,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 for ATTENTION too.")] = False,
+    allow: Allow = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ):
@@ -129,11 +131,11 @@ def check(
     from sgpd.cli.commands.checking import run_check
     from sgpd.cli.talk import Talk
 
-    raise typer.Exit(run_check(folder, strict, Talk(quiet, as_json)))
+    raise typer.Exit(run_check(folder, strict, Talk(quiet, as_json), allow or ()))
 
 
 @app.command()
-def report(folder: RunPath, as_json: AsJson = False, quiet: Quiet = False):
+def report(folder: RunPath, allow: Allow = None, as_json: AsJson = False, quiet: Quiet = False):
     """Write RUN/report.html: one page that opens anywhere, offline.
 
     sgpd report air
@@ -143,7 +145,7 @@ def report(folder: RunPath, as_json: AsJson = False, quiet: Quiet = False):
     from sgpd.cli.commands.reporting import run_report
     from sgpd.cli.talk import Talk
 
-    run_report(folder, Talk(quiet, as_json))
+    run_report(folder, Talk(quiet, as_json), allow=allow or ())
 
 
 @app.command()

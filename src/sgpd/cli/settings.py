@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import os
+import sys
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from sgpd.data.reading.options import LISTS, ReadingOptions
@@ -78,8 +80,10 @@ def make_structure(settings: dict[str, Any]) -> "Structure":
         raise BadInput(
             "no structure was named", f"add `--structure S`, one of {known}; `sgpd structures` says what each promises"
         )
+    if ":" in name:
+        sys.path.insert(0, os.getcwd())  # a module of the user's own, as `python -m` finds it
     kind = type(structures.get(name))
-    known = [field.name for field in dataclasses.fields(kind)]
+    known = [field.name for field in dataclasses.fields(kind) if field.name != "sees"]
     forms = get_args(get_type_hints(kind).get("form"))
     for option, value in options.items():
         if option not in known:

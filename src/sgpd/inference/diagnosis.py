@@ -56,7 +56,7 @@ def diagnose(
         _draws(facts),
         *_cut(data, rows.shape[1]),
     ]
-    free = posterior.structure.name == "free"
+    free = posterior.structure.most_general
     checks = (
         _converged(facts),
         _solved(facts),

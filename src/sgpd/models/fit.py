@@ -34,15 +34,8 @@ from sgpd.xla.batches import one_lapack_thread
 
 STARTS = ("latent", "known", "observed")
 
-# A sound method for each structure, and one of order 4 for long steps; anything else is a free field. A symmetric
-# method of order 2 is enough where a step is a small part of the motion: the learned field absorbs its error.
-_AUTOMATIC = {
-    "separable": ("stormer-verlet", "yoshida-4"),
-    "hamiltonian": ("implicit-midpoint", "gauss-4"),
-    "quadratic-invariant": ("implicit-midpoint", "gauss-4"),
-}
 MOST = 4000  # rows; of a longer recording, excerpts
-_LONG = 0.7  # radians of the motion in one step
+_LONG = 0.7  # radians of the motion in one step: a symmetric method of order 2 is enough for shorter ones
 ENGINES = {"laplace": Laplace, "variational": Variational}
 
 
@@ -123,7 +116,7 @@ def _noting_excerpts(model: Model, used: Trajectories, whole: Trajectories) -> M
 def _warn_of_swapped_roles(structure: Structure, data: Trajectories):
     """A separable fit with p and q swapped does not fail; it learns -H."""
     half = data.dimension // 2
-    if structure.name != "separable" or data.dimension % 2:
+    if not structure.swaps_silently or data.dimension % 2:
         return
     swapped = [sign for sign in sign_test(data, data.names[:half], data.names[half:]) if sign.negative]
     if swapped:
@@ -243,7 +236,7 @@ def choose_integrator(integrator: str | Integrator, structure: Structure, data: 
         return integrator
     if integrator != "auto":
         return get_integrator(integrator)
-    usual, for_long_steps = _AUTOMATIC.get(structure.name, ("rk4", "rk4"))
+    usual, for_long_steps = structure.integrators
     if usual == for_long_steps or _turn(excerpts(data, MOST, LONGEST)) < _LONG:
         return get_integrator(usual)
     return get_integrator(for_long_steps)

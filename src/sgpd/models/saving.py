@@ -1,6 +1,7 @@
 """Models on disk: one safetensors file, arrays and a JSON header, no pickle."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from safetensors.numpy import save as to_bytes
 from sgpd.arrays import on_device
 from sgpd.checks import Check
 from sgpd.errors import BadInput
-from sgpd.gp import Matern32, Matern52, SquaredExponential, Trend, WhitenedGaussian
+from sgpd.gp import Kernel, Matern32, Matern52, SquaredExponential, Trend, WhitenedGaussian
+from sgpd.importing import allowed_class, place_of
 from sgpd.inference.facts import history_of, plain
 from sgpd.inference.posterior.field import FieldPosterior, LatentGroup
 from sgpd.inference.posterior.joint import Joint, Stored, Unknowns
@@ -29,9 +31,8 @@ from sgpd.integrators import names as integrator_names
 from sgpd.models.facts import Facts
 from sgpd.models.model import Model
 from sgpd.models.pieces import Pieces
-from sgpd.structures import Structure
+from sgpd.structures import Structure, key_of
 from sgpd.structures import get as get_structure
-from sgpd.structures import names as structure_names
 from sgpd.writing import write_whole
 
 FORMAT = "sgpd.model/8"
@@ -52,8 +53,12 @@ def save_model(model: Model, path: str | Path):
     write_whole(path, to_bytes(_arrays(model), metadata={"sgpd": json.dumps(_header(model))}))
 
 
-def load(path: str | Path) -> Model:
-    """Read a model that `Model.save` wrote."""
+def load(path: str | Path, allow: Sequence[str | type] = ()) -> Model:
+    """Read a model that `Model.save` wrote.
+
+    A structure or kernel that is not part of sgpd is taken only if it is among those that are allowed, as a class or as
+    its place, "mymodule:MyStructure", which is then imported.
+    """
     from safetensors import safe_open
 
     try:
@@ -70,7 +75,7 @@ def load(path: str | Path) -> Model:
             "save the model again with this version",
         )
     try:
-        return _model(_with_present_names(header), arrays)
+        return _model(_with_present_names(header), arrays, allow)
     except (KeyError, TypeError, AttributeError) as problem:
         raise BadInput(f"{path}: the file is damaged ({problem!r})", "save the model again") from None
 
@@ -86,9 +91,9 @@ def _header(model: Model) -> dict:
     structure = model.posterior.structure
     return {
         "format": FORMAT,
-        "structure": _structure_options(structure),
+        "structure": {"name": key_of(structure), **structure.options()},
         "integrator": _method_options(model.integrator),
-        "kernels": [type(group.kernel).__name__ for group in model.posterior.groups],
+        "kernels": [_kernel_key(type(group.kernel)) for group in model.posterior.groups],
         "jitters": [group.jitter for group in model.posterior.groups],
         "dimension": model.dimension,
         "step": model.step,
@@ -130,17 +135,17 @@ def _arrays(model: Model) -> dict[str, np.ndarray]:
     return {name: np.array(array, order="C") for name, array in arrays.items()}
 
 
-def _model(header: dict, arrays: dict[str, np.ndarray]) -> Model:
+def _model(header: dict, arrays: dict[str, np.ndarray], allow: Sequence[str | type]) -> Model:
     groups, values = [], []
     for index, (kernel_name, jitter) in enumerate(zip(header["kernels"], header["jitters"], strict=True)):
         part = lambda name: on_device(arrays[f"latents.{index}.{name}"])  # noqa: B023
-        kernel = _KERNELS[kernel_name].from_logs(part("log_lengthscale"), part("log_variance"))
+        kernel = _kernel(kernel_name, allow).from_logs(part("log_lengthscale"), part("log_variance"))
         has = lambda name: f"latents.{index}.{name}" in arrays  # noqa: B023
         axes = part("axes") if has("axes") else None
         trend = Trend(part("trend_centre"), part("trend_log_variances")) if has("trend_centre") else None
         groups.append(LatentGroup(kernel, part("scaled_locations"), part("scale"), jitter, axes=axes, trend=trend))
         values.append(WhitenedGaussian(part("mean"), part("raw_root")))
-    structure = get_structure(header["structure"].pop("name"), **header["structure"])
+    structure = _structure(**header["structure"], allow=allow)
     mean, root, starts, gain, start_root = (on_device(arrays[f"joint.{name}"]) for name in _JOINT_ARRAYS)
     stored = None
     if "stored.u" in arrays:
@@ -167,21 +172,16 @@ def _model(header: dict, arrays: dict[str, np.ndarray]) -> Model:
     )
 
 
-def _structure_options(structure: Structure) -> dict:
-    if structure.name not in structure_names():
-        raise BadInput(
-            f"Only the structures {', '.join(structure_names())} can be saved, not {structure.name!r}",
-            "keep the settings, and fit again",
-        )
-    options: dict = {
-        "name": structure.name,
-        "depends_on": {k: np.asarray(v).tolist() for k, v in structure.depends_on.items()},
-    }
-    for name in ("form", "q"):
-        value = getattr(structure, name, None)
-        if value is not None:
-            options[name] = value if isinstance(value, str) else np.asarray(value).tolist()
-    return options
+def _structure(name: str, allow: Sequence[str | type], **options) -> Structure:
+    return allowed_class(name, Structure, allow)(**options) if ":" in name else get_structure(name, **options)
+
+
+def _kernel_key(kernel: type[Kernel]) -> str:
+    return kernel.__name__ if _KERNELS.get(kernel.__name__) is kernel else place_of(kernel)
+
+
+def _kernel(key: str, allow: Sequence[str | type]) -> type[Kernel]:
+    return allowed_class(key, Kernel, allow) if ":" in key else _KERNELS[key]
 
 
 def _method_options(method: Integrator) -> dict:

@@ -3,12 +3,6 @@
 from sgpd.report.material import Material
 from sgpd.wording import share
 
-_STRUCTURES = {
-    "separable": "a separable Hamiltonian H = T(p) + V(q) with Gaussian-process priors on its parts",
-    "hamiltonian": "a Hamiltonian H(p, q) with a Gaussian-process prior",
-    "free": "an unconstrained vector field with a Gaussian-process prior on each component",
-    "quadratic-invariant": "a vector field that keeps a quadratic invariant, with Gaussian-process priors",
-}
 _ENGINES = {
     "evidence": "Kernels and noise maximise the evidence of the linearised model after staged multiple shooting; the "
     "posterior of field and initial states is a joint Gaussian",
@@ -23,7 +17,7 @@ def methods_text(material: Material) -> str:
     """What was done, in words that can be pasted."""
     model, data, about = material.model, material.data, material.about
     structure = model.posterior.structure
-    learned = _STRUCTURES.get(structure.name, f"a vector field of the structure '{structure.name}'")
+    learned = structure.words or f"a vector field of the structure '{structure.name}'"
     version = about.versions.get("sgpd", "")
     fit = model.facts.fit
     how = "" if fit is None else _DRAWS.get(fit.draws, "")

@@ -5,6 +5,7 @@ finished one has `checks.json`, which is written last. Every file is there whole
 """
 
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,11 +30,12 @@ class RunFolder:
     """The folder of one fit."""
 
     path: Path
+    allow: tuple[str, ...] = ()  # structures that are not part of sgpd, which its model may import
 
     @classmethod
-    def open(cls, path: str | Path) -> "RunFolder":
+    def open(cls, path: str | Path, allow: Sequence[str] = ()) -> "RunFolder":
         """A finished one, to read from."""
-        folder = cls(Path(path))
+        folder = cls(Path(path), tuple(allow))
         if folder.state == "absent":
             hint = f"make one with `sgpd fit DATA --structure ... --out {path}`"
             raise BadInput(f"{path}: there is no run folder of that name", hint, str(path))
@@ -118,7 +120,9 @@ class RunFolder:
 
     def model(self) -> Model:
         """The model; a damaged or hostile file is refused."""
-        return load(self.model_file)
+        if self.allow:
+            sys.path.insert(0, os.getcwd())
+        return load(self.model_file, self.allow)
 
     def recording(self) -> tuple[Trajectories, Trajectories | None]:
         """What was fitted, and what was held out if anything was."""

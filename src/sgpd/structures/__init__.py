@@ -8,5 +8,6 @@ from sgpd.structures.free import Free as Free
 from sgpd.structures.hamiltonian import Hamiltonian as Hamiltonian
 from sgpd.structures.quadratic import QuadraticInvariant as QuadraticInvariant
 from sgpd.structures.registry import get as get
+from sgpd.structures.registry import key_of as key_of
 from sgpd.structures.registry import names as names
 from sgpd.structures.separable import Separable as Separable

@@ -4,7 +4,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -63,7 +63,8 @@ class Latents(eqx.Module):
 class Structure(ABC):
     """How scalar latents make a vector field, and what then holds of every such field.
 
-    To write your own: name the latents (`groups`), put them together (`assemble`), and say what is true (`traits`).
+    To write your own: name the latents (`groups`), put them together (`assemble`), and say what is true (`traits`);
+    the class variables below tell the rest of the package what it needs to know, so that nothing asks for a name.
     Every structure is linear in its latents.
 
     `depends_on` gives a latent a linear map of the coordinates instead of all of them, by the latent's name: with
@@ -76,6 +77,11 @@ class Structure(ABC):
 
     name: ClassVar[str]
     promise: ClassVar[str]
+    words: ClassVar[str] = ""  # in a text on methods: "learned as ..."
+    integrators: ClassVar[tuple[str, str]] = ("rk4", "rk4")  # that keep it: the usual one, and one for long steps
+    roles: ClassVar[Literal["any", "pq"]] = "any"  # "pq": momenta first, then as many positions
+    swaps_silently: ClassVar[bool] = False  # with momenta and positions swapped it fits as well, and learns -H
+    most_general: ClassVar[bool] = False  # where it does not fit, no other structure on the same states does
 
     @abstractmethod
     def groups(self, dimension: int) -> tuple[LatentSpec, ...]:
@@ -128,6 +134,11 @@ class Structure(ABC):
         }
         return dataclasses.replace(self, depends_on={**self._maps, **maps}, sees=None)
 
+    def options(self) -> dict:
+        """What makes this structure from its class, as plain data; what is left at its default is left out."""
+        given = {option.name: getattr(self, option.name) for option in fields(self) if option.name != "sees"}
+        return {name: _plain(value) for name, value in given.items() if value is not None and value != {}}
+
     def check_names(self, *known: str):
         """Refuse a `depends_on` for a latent that this structure does not have."""
         take_renamed(self, "sees", self.sees, "depends_on")
@@ -151,6 +162,13 @@ def _hashable(option):
         return tuple(option)
     array = np.asarray(option, float)
     return array.shape, array.tobytes()
+
+
+def _plain(option):
+    """An option as JSON has it."""
+    if isinstance(option, Mapping):
+        return {name: _plain(value) for name, value in option.items()}
+    return option if isinstance(option, str | int | float | bool) else np.asarray(option).tolist()
 
 
 def _composed(name: str, given, count: int, whole: np.ndarray) -> np.ndarray:

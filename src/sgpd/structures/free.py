@@ -26,6 +26,8 @@ class Free(Structure):
 
     name: ClassVar[str] = "free"
     promise: ClassVar[str] = "Any autonomous system; nothing is preserved by construction."
+    words: ClassVar[str] = "an unconstrained vector field with a Gaussian-process prior on each component"
+    most_general: ClassVar[bool] = True
 
     def __post_init__(self):
         self.check_names("f")

@@ -1,7 +1,7 @@
 """One scalar energy H(p, q), separable or not."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -32,6 +32,9 @@ class Hamiltonian(Structure):
 
     name: ClassVar[str] = "hamiltonian"
     promise: ClassVar[str] = "p' = -∂H/∂q, q' = ∂H/∂p for one energy H(p, q), separable or not."
+    words: ClassVar[str] = "a Hamiltonian H(p, q) with a Gaussian-process prior"
+    integrators: ClassVar[tuple[str, str]] = ("implicit-midpoint", "gauss-4")
+    roles: ClassVar[Literal["any", "pq"]] = "pq"
 
     def __post_init__(self):
         self.check_names("H")

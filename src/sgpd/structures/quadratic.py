@@ -71,6 +71,8 @@ class QuadraticInvariant(Structure):
 
     name: ClassVar[str] = "quadratic-invariant"
     promise: ClassVar[str] = "xᵀQx is constant along every solution (|x|² by default)."
+    words: ClassVar[str] = "a vector field that keeps a quadratic invariant, with Gaussian-process priors"
+    integrators: ClassVar[tuple[str, str]] = ("implicit-midpoint", "gauss-4")
 
     def __post_init__(self):
         if self.form not in get_args(Form):

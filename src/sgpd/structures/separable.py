@@ -59,6 +59,10 @@ class Separable(Structure):
 
     name: ClassVar[str] = "separable"
     promise: ClassVar[str] = "H = T(p) + V(q); forces from positions alone, velocities from momenta alone."
+    words: ClassVar[str] = "a separable Hamiltonian H = T(p) + V(q) with Gaussian-process priors on its parts"
+    integrators: ClassVar[tuple[str, str]] = ("stormer-verlet", "yoshida-4")
+    roles: ClassVar[Literal["any", "pq"]] = "pq"
+    swaps_silently: ClassVar[bool] = True
 
     def __post_init__(self):
         if self.form not in get_args(Form):

@@ -1,5 +1,6 @@
 """`sgpd check`: every claim as a table, then what does not hold and what to try."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
 
@@ -12,13 +13,13 @@ CLAIM = 46  # columns for the claim
 TOLD = ("FAIL", "ATTENTION", "NOT MEASURED")  # in this order, after the table
 
 
-def run_check(path: Path, strict: bool, talk: Talk) -> int:
+def run_check(path: Path, strict: bool, talk: Talk, allow: Sequence[str] = ()) -> int:
     """The exit code: 1 where a claim does not hold, with `strict` also where one deserves attention."""
     keep_compiled_programs()
     from sgpd.data.describing import amount
     from sgpd.runs.layout import RunFolder
 
-    folder = RunFolder.open(path)
+    folder = RunFolder.open(path, allow)
     config, stored, model = folder.config(), folder.checks(), folder.model()
     fitted, _ = folder.recording()
     duration = long_enough(model, fitted)

@@ -33,6 +33,7 @@ class Ask:
     paths: int = 64
     level: str = "95"
     seed: int = 0
+    allow: tuple[str, ...] = ()
 
 
 def run_predict(path: Path, ask: Ask, out: Path, paths_out: Path | None, talk: Talk):
@@ -45,7 +46,7 @@ def run_predict(path: Path, ask: Ask, out: Path, paths_out: Path | None, talk: T
     keep_compiled_programs()
     from sgpd.runs.layout import RunFolder
 
-    folder = RunFolder.open(path)
+    folder = RunFolder.open(path, ask.allow)
     config, stored = folder.config(), folder.checks()
     _require_other_files(folder, config, out, paths_out)
     model, (fitted, _) = folder.model(), folder.recording()

@@ -36,9 +36,9 @@ def prepare(files: Sequence[str], settings: dict[str, Any], talk: Talk) -> Prepa
     structure = make_structure(settings)
     if settings["inference"] not in ENGINES:
         raise unknown_name("inference engine", settings["inference"], ENGINES)
-    roles = "any" if structure.name in ("free", "quadratic-invariant") else "pq"
     asked = {name: settings[name] for name in ReadingOptions.__dataclass_fields__ if name in settings}
-    reading = read_recording(files, ReadingOptions(**asked | {"units": settings["units"] or None, "roles": roles}))
+    asked |= {"units": settings["units"] or None, "roles": structure.roles}
+    reading = read_recording(files, ReadingOptions(**asked))
     fitted, held_out, said = reading.data, None, reading.said
     if settings["holdout"] is not None:
         fitted, held_out, sentence = hold_out(reading.data, settings["holdout"])

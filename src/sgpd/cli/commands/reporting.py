@@ -8,13 +8,13 @@ from sgpd.cli.talk import Talk
 from sgpd.xla.cache import keep_compiled_programs
 
 
-def run_report(path: Path, talk: Talk, findings: Findings | None = None) -> Path:
+def run_report(path: Path, talk: Talk, findings: Findings | None = None, allow: Sequence[str] = ()) -> Path:
     """Write RUN/report.html and say where it is. What was just found out about the fit is not measured again."""
     keep_compiled_programs()
     from sgpd.report import write_report
     from sgpd.runs.layout import RunFolder
 
-    folder = RunFolder.open(path)
+    folder = RunFolder.open(path, allow)
     config, stored = folder.config(), folder.checks()
     fitted, held_out = folder.recording()
     if findings is None:
