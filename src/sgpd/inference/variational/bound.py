@@ -98,16 +98,15 @@ def bound(
     chosen = jax.nn.one_hot(index, observations.states.shape[0], dtype=float)
     mean, std = chosen @ parameters.starts.mean, chosen @ parameters.starts.std
 
-    def one_path(states, observed, steps, mean, std, weights, values, start):
+    def one_path(window: Observations, mean, std, weights, values, start):
         field = posterior.draw(values, Features(noise.frequencies, weights))
-        path = rollout(integrator, field, mean + std * start, steps, batch.steps_per_interval)
-        return log_density(states, observed, path.states, parameters.log_noise), path.residual, path.converged
+        path = rollout(integrator, field, mean + std * start, window.steps, window.steps_per_interval)
+        density = log_density(window.states, window.observed, path.states, parameters.log_noise)
+        return density, path.residual, path.converged
 
-    paths = jax.vmap(one_path, in_axes=(None, None, None, None, None, 0, 0, 0))
+    paths = jax.vmap(one_path, in_axes=(None, None, None, 0, 0, 0))  # of one window
     windows = jax.vmap(paths)
-    density, residual, converged = windows(
-        batch.states, batch.observed, batch.steps, mean, std, noise.weights, noise.values, noise.starts
-    )
+    density, residual, converged = windows(batch, mean, std, noise.weights, noise.values, noise.starts)
     scale = observations.states.shape[0] / index.shape[0]
     return Bound(
         expected_log_density=scale * density.mean(axis=1).sum(),
