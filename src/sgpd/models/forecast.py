@@ -118,6 +118,7 @@ class Schedule(NamedTuple):
     steps: np.ndarray
     block: int
     ends: np.ndarray  # which of the states after 0, 1, ... blocks are rows
+    times: np.ndarray  # of the rows: all that adaptive steps need
 
     @classmethod
     def through(cls, times: np.ndarray, step: float) -> "Schedule":
@@ -135,13 +136,13 @@ class Schedule(NamedTuple):
         done = (np.arange(blocks.sum()) - first)[:, None] * block + np.arange(block)
         taken = done < np.repeat(counts, blocks)[:, None]
         steps = np.where(taken, np.repeat(intervals / counts, blocks)[:, None], 0.0)
-        return cls(steps.reshape(-1), block, np.append(0, np.cumsum(blocks)))
+        return cls(steps.reshape(-1), block, np.append(0, np.cumsum(blocks)), times)
 
     def after(self, lead: np.ndarray) -> "Schedule":
         """The same after further steps, which end where the first row is."""
         waiting = -len(lead) % self.block
         steps = np.concatenate([np.zeros(waiting), lead, self.steps])
-        return Schedule(steps, self.block, self.ends + (waiting + len(lead)) // self.block)
+        return self._replace(steps=steps, ends=self.ends + (waiting + len(lead)) // self.block)
 
     def rounded(self) -> "Schedule":
         """With steps of 0 at the end, up to one of a few lengths: one compiled program serves many forecasts."""
@@ -172,7 +173,6 @@ def roll_paths(
     trained: Integrator,
     ahead: Integrator | None,
     lead: np.ndarray,
-    times: np.ndarray,
     schedule: Schedule,
 ) -> Rolled:
     """A rollout for each draw (whitened values, features and a start); `ahead=None`: adaptive steps.
@@ -182,16 +182,17 @@ def roll_paths(
     if ahead is trained:
         return _roll(posterior, drawn, trained, schedule.after(lead))
     if len(lead) == 0:
-        return _roll_ahead(posterior, drawn, ahead, times, schedule)
-    led = _roll(posterior, drawn, trained, Schedule(np.zeros(0), 1, np.zeros(1, int)).after(lead))
+        return _roll_ahead(posterior, drawn, ahead, schedule)
+    led = _roll(posterior, drawn, trained, Schedule(np.zeros(0), 1, np.zeros(1, int), schedule.times[:1]).after(lead))
     onwards = Drawn(Unknowns(drawn.unknowns.u, on_device(led.states[:, -1])), drawn.features)
-    rolled = _roll_ahead(posterior, onwards, ahead, times, schedule)
+    rolled = _roll_ahead(posterior, onwards, ahead, schedule)
     return Rolled(rolled.states, led.ok & rolled.ok, np.maximum(led.residual, rolled.residual))
 
 
-def _roll_ahead(posterior, drawn: Drawn, ahead: Integrator | None, times: np.ndarray, schedule: Schedule) -> Rolled:
+def _roll_ahead(posterior, drawn: Drawn, ahead: Integrator | None, schedule: Schedule) -> Rolled:
     if ahead is not None:
         return _roll(posterior, drawn, ahead, schedule)
+    times = schedule.times
     return _each(drawn, partial(_rolled_adaptively, posterior, times=on_device(times)), np.arange(len(times)))
 
 

@@ -131,7 +131,7 @@ class Model:
         if self.joint.stored is not None and paths > len(self.joint.stored):
             _warn_repeated(paths, self.joint.stored.different)
         both = Drawn(drawn.at(piece), features).after(best.at(piece))
-        rolled = roll_paths(self.posterior, both, self.integrator, ahead, lead, at, schedule)
+        rolled = roll_paths(self.posterior, both, self.integrator, ahead, lead, schedule)
         return self._forecast(at, rolled, None if x0 is not None else int(self.pieces.run[piece]))
 
     def smooth(self, *, run: str | int | None = None, paths: int = 64, seed: int = 0) -> Forecast:
@@ -141,10 +141,11 @@ class Model:
         times, parts = [], []
         for piece in map(int, self.pieces.of_run(index)):
             at = self.pieces.times[piece, : self.pieces.length(piece)]
-            schedule = Schedule(self.pieces.steps[piece].reshape(-1), self.pieces.steps.shape[2], np.arange(len(at)))
+            steps, block = self.pieces.steps[piece].reshape(-1), self.pieces.steps.shape[2]
+            schedule = Schedule(steps, block, np.arange(len(at)), at)
             both = Drawn(drawn.at(piece), features).after(self.joint.best.at(piece))
             times.append(at)
-            parts.append(roll_paths(self.posterior, both, self.integrator, self.integrator, np.zeros(0), at, schedule))
+            parts.append(roll_paths(self.posterior, both, self.integrator, self.integrator, np.zeros(0), schedule))
         return self._forecast(np.concatenate(times), Rolled.joined(parts), index)
 
     def _forecast(self, times: np.ndarray, rolled: Rolled, run: int | None) -> Forecast:
