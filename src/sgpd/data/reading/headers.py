@@ -10,6 +10,14 @@ COMMENT = "#%"
 
 
 @dataclass(frozen=True)
+class Dialect:
+    """How a text file writes its numbers."""
+
+    separator: str | None  # of the cells; None means blanks
+    decimal: str
+
+
+@dataclass(frozen=True)
 class Header:
     """The names of the columns, "" where there is none, and where they come from."""
 
@@ -66,20 +74,19 @@ def find_header(
     first: tuple[int, str],
     width: int,
     comment: tuple[int, str] | None,
-    separator: str | None,
+    dialect: Dialect,
     columns: Sequence[str] | None,
-    decimal: str,
 ) -> Header:
     """The names of `width` columns: those asked for, those of the first line, or those of the comment before it."""
-    cells = _names(first[1], separator, width)
-    numbers = [is_number(cell, decimal) for cell in cells]
+    cells = _names(first[1], dialect.separator, width)
+    numbers = [is_number(cell, dialect.decimal) for cell in cells]
     if columns is not None:
         # A row may begin with the name of its run, so only a line without any number is taken for names.
         return Header(tuple(columns), None, is_row=not any(numbers))
     if not all(numbers):
         return Header(tuple(cells), first[0], is_row=True)
     if comment is not None:
-        names = _names(comment[1].lstrip().lstrip(COMMENT), separator, width)
+        names = _names(comment[1].lstrip().lstrip(COMMENT), dialect.separator, width)
         if 0 < len(names) <= width and all(names) and not any(is_number(name) for name in names):
             unnamed = ("",) * (width - len(names))
             return Header(unnamed + tuple(names), comment[0], partial=bool(unnamed))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sgpd.data.reading.headers import COMMENT, Header, find_header, sniff, split
+from sgpd.data.reading.headers import COMMENT, Dialect, Header, find_header, sniff, split
 from sgpd.data.reading.tables import Column, Table, text_column
 from sgpd.data.refusals import in_file, require_unique
 from sgpd.errors import BadInput
@@ -54,15 +54,15 @@ def read_text(path: Path, columns: Sequence[str] | None = None, decimal: str = "
     lines = _Lines.of(_content(path))
     if not lines.rows and not lines.comments:
         raise in_file(file).refuse("the file is empty", "check that the recording was saved")
-    separator, header = _layout(file, lines, columns, decimal)
+    dialect, header = _layout(file, lines, columns, decimal)
     rows = lines.rows[1:] if header.is_row else lines.rows
-    _require_width(file, lines, rows, header, separator, decimal)
+    _require_width(file, lines, rows, header, dialect)
     require_unique(
         [name for name in header.names if name], in_file(file, header.line), "give every column its own name"
     )
     return Table(
         file,
-        _columns(b"\n".join([lines.text[k] for k in rows]), header, separator, decimal),
+        _columns(b"\n".join([lines.text[k] for k in rows]), header, dialect),
         lines=np.array(rows, int) + 1,
         skipped=_skipped(lines, header, columns),
         guesses=_guesses(header),
@@ -91,7 +91,7 @@ def _content(path: Path) -> bytes:
     return content.removeprefix(BOM)
 
 
-def _layout(file: str, lines: _Lines, columns: Sequence[str] | None, decimal: str) -> tuple[str | None, Header]:
+def _layout(file: str, lines: _Lines, columns: Sequence[str] | None, decimal: str) -> tuple[Dialect, Header]:
     if not lines.rows:
         raise in_file(file).refuse("there are comments but no rows", "check that the recording was saved")
     first = lines.rows[0]
@@ -100,15 +100,16 @@ def _layout(file: str, lines: _Lines, columns: Sequence[str] | None, decimal: st
     before = [k for k in lines.comments if k < first]
     comment = (before[-1] + 1, lines.at(before[-1])) if before else None
     width = max(len(split(line, separator)) for line in head)  # the other line may be the ragged one
-    header = find_header(file, (first + 1, head[0]), width, comment, separator, columns, decimal)
+    dialect = Dialect(separator, decimal)
+    header = find_header(file, (first + 1, head[0]), width, comment, dialect, columns)
     if header.is_row and len(lines.rows) == 1:
         raise in_file(file).refuse("there are columns but no rows", "check that the recording was saved")
-    return separator, header
+    return dialect, header
 
 
-def _require_width(file: str, lines: _Lines, rows: list[int], header: Header, separator: str | None, decimal: str):
+def _require_width(file: str, lines: _Lines, rows: list[int], header: Header, dialect: Dialect):
     """Refuse the first row with more or fewer cells than there are names, and a quote that is left open."""
-    text, width = lines.text, len(header.names)
+    text, width, separator = lines.text, len(header.names), dialect.separator
     if separator is None:
         widths = [len(text[k].split()) for k in rows]
     else:
@@ -120,7 +121,7 @@ def _require_width(file: str, lines: _Lines, rows: list[int], header: Header, se
             for k, n in zip(rows, widths, strict=True)
         ]
     for at in np.flatnonzero(np.array(widths) != width)[:1]:
-        raise _ragged(file, rows[at] + 1, widths[at], header, decimal)
+        raise _ragged(file, rows[at] + 1, widths[at], header, dialect.decimal)
 
 
 def _quoted_width(file: str, lines: _Lines, index: int, separator: str | None) -> int:
@@ -140,21 +141,19 @@ def _ragged(file: str, line: int, cells: int, header: Header, decimal: str) -> B
     return in_file(file, line).refuse(message, hint)
 
 
-def _columns(content: bytes, header: Header, separator: str | None, decimal: str) -> dict[str, Column]:
+def _columns(content: bytes, header: Header, dialect: Dialect) -> dict[str, Column]:
     """The columns with a name; in a header that names only the last ones, also the others, as column1, column2 ..."""
-    frame = _parse(content, len(header.names), separator, decimal)
+    frame = _parse(content, len(header.names), dialect)
     columns = {}
     for k, name in enumerate(header.names):
         if name or header.partial:
-            cells = lambda k=k: _parse(content, len(header.names), separator, decimal, only=k)[k].to_numpy(object)
-            column = _column(frame.iloc[:, k], decimal)
+            cells = lambda k=k: _parse(content, len(header.names), dialect, only=k)[k].to_numpy(object)
+            column = _column(frame.iloc[:, k], dialect.decimal)
             columns[name or f"column{k + 1}"] = dataclasses.replace(column, cells=cells, named=bool(name))
     return columns
 
 
-def _parse(
-    content: bytes, width: int, separator: str | None, decimal: str, only: int | None = None
-) -> "pandas.DataFrame":
+def _parse(content: bytes, width: int, dialect: Dialect, only: int | None = None) -> "pandas.DataFrame":
     """All cells, as numbers where a whole column is numbers; or one column as text."""
     import pandas as pd
 
@@ -166,8 +165,8 @@ def _parse(
         header=None,
         names=range(width),
         index_col=False,
-        sep=r"\s+" if separator is None else separator,
-        decimal=decimal,
+        sep=r"\s+" if dialect.separator is None else dialect.separator,
+        decimal=dialect.decimal,
         skipinitialspace=True,
         low_memory=False,
         **exact,
