@@ -65,10 +65,10 @@ def simulate(
 
     sgpd simulate two-body --seed 1 --noise-var 0.001 --out orbit.csv --truth exact.csv
     """
-    from sgpd.cli.commands.simulating import run_simulate
+    from sgpd.cli.commands.simulating import Ask, run_simulate
     from sgpd.cli.talk import Talk
 
-    run_simulate(system, out, truth, seed, noise_var, step, duration, Talk(quiet, as_json))
+    run_simulate(Ask(system, seed, noise_var, step, duration), out, truth, Talk(quiet, as_json))
 
 
 app.command()(fit)
@@ -107,11 +107,11 @@ def predict(
 
     sgpd predict air --duration 60 --x0 v=0,x=80 --level 50,95 --out forecast.parquet
     """
-    from sgpd.cli.commands.predicting import Ask, run_predict
+    from sgpd.cli.commands.predicting import Ask, Targets, run_predict
     from sgpd.cli.talk import Talk
 
     ask = Ask(duration, x0, from_run, start, step, adaptive, paths, level, seed, tuple(allow or ()))
-    run_predict(folder, ask, out, paths_out, Talk(quiet, as_json))
+    run_predict(folder, ask, Targets(out, paths_out), Talk(quiet, as_json))
 
 
 @app.command()

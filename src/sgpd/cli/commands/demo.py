@@ -8,7 +8,7 @@ import numpy as np
 
 from sgpd.cli.commands.fitting import Where, run_fit
 from sgpd.cli.commands.reporting import run_report
-from sgpd.cli.commands.simulating import run_simulate
+from sgpd.cli.commands.simulating import Ask, run_simulate
 from sgpd.cli.settings import given_settings
 from sgpd.cli.talk import Talk
 
@@ -22,7 +22,7 @@ def run_demo(out: Path, seed: int):
     """Simulate, fit, forecast, check, draw, report."""
     talk, began = Talk(), time.monotonic()
     recording, folder = out / "recording.csv", out / "run"
-    run_simulate("pendulum", recording, None, seed, NOISE_VARIANCE, None, None, talk, hint=False)
+    run_simulate(Ask("pendulum", seed, NOISE_VARIANCE), recording, None, talk, hint=False)
     given = given_settings(structure="separable", holdout="20%", seed=seed)
     findings = run_fit([str(recording)], given, Where(folder, force=True), talk)
     assert findings is not None  # a fit that is forced has something to do

@@ -36,19 +36,27 @@ class Ask:
     allow: tuple[str, ...] = ()
 
 
-def run_predict(path: Path, ask: Ask, out: Path, paths_out: Path | None, talk: Talk):
+@dataclass(frozen=True)
+class Targets:
+    """The files to write: the table of the forecast, and every path if asked."""
+
+    out: Path
+    paths_out: Path | None = None
+
+
+def run_predict(path: Path, ask: Ask, targets: Targets, talk: Talk):
     """Forecast from a run folder and write the table."""
     _require_sound(ask)
     levels = _levels(ask.level)
-    require_table_file(out)
-    if paths_out is not None:
-        require_table_file(paths_out, "--paths-out")
+    require_table_file(targets.out)
+    if targets.paths_out is not None:
+        require_table_file(targets.paths_out, "--paths-out")
     keep_compiled_programs()
     from sgpd.runs.layout import RunFolder
 
     folder = RunFolder.open(path, ask.allow)
     config, stored = folder.config(), folder.checks()
-    _require_other_files(folder, config, out, paths_out)
+    _require_other_files(folder, config, targets)
     model, (fitted, _) = folder.model(), folder.recording()
     _require_room(model, ask)
     x0 = None if ask.x0 is None else _state(ask.x0, model.names)
@@ -69,7 +77,7 @@ def run_predict(path: Path, ask: Ask, out: Path, paths_out: Path | None, talk: T
     _tell_reach(stored, forecast, fitted.time_unit, talk)
     about = _about(path, config, stored, model, ask, forecast)
     about["units"][fitted.time_name] = fitted.time_unit
-    _write(forecast, fitted.time_name, levels, out, paths_out, about, talk)
+    _write(forecast, fitted.time_name, levels, targets, about, talk)
 
 
 def _require_sound(ask: Ask):
@@ -96,14 +104,15 @@ def _levels(text: str) -> list[float]:
     return list(dict.fromkeys(levels))
 
 
-def _require_other_files(folder: "RunFolder", config: dict, out: Path, paths_out: Path | None):
+def _require_other_files(folder: "RunFolder", config: dict, targets: Targets):
     """A forecast never replaces the recording that it comes from, nor a file of the run folder."""
-    targets = [path.resolve() for path in (out, paths_out) if path is not None]
+    paths = [path.resolve() for path in (targets.out, targets.paths_out) if path is not None]
     taken = {Path(file["path"]) for file in config["files"]} | set(folder.path.resolve().glob("*"))
-    for target in targets:
-        if target in taken:
-            raise BadInput(f"{target}: this file belongs to the run folder", "choose another name", str(target))
-    if len(set(targets)) < len(targets):
+    for path in paths:
+        if path in taken:
+            raise BadInput(f"{path}: this file belongs to the run folder", "choose another name", str(path))
+    if len(set(paths)) < len(paths):
+        out = targets.out
         raise BadInput(f"{out}: --out and --paths-out are the same file", "choose another --paths-out", str(out))
 
 
@@ -196,11 +205,10 @@ def _about(path: Path, config: dict, stored: dict, model: "Model", ask: Ask, for
     }
 
 
-def _write(
-    forecast: "Forecast", time: str, levels: list[float], out: Path, paths_out: Path | None, about: dict, talk: Talk
-):
+def _write(forecast: "Forecast", time: str, levels: list[float], targets: Targets, about: dict, talk: Talk):
     from sgpd.models.tables import paths_dataframe, percent
 
+    out, paths_out = targets.out, targets.paths_out
     write_table(out, forecast.to_dataframe(levels, time=time), about)
     bands = "".join(f", lo{percent(level)}, hi{percent(level)}" for level in levels)
     talk.say("wrote", f"{out}: {len(forecast.times):,} rows; {', '.join(forecast.names)} as mean, std{bands}")

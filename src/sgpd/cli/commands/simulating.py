@@ -1,6 +1,7 @@
 """`sgpd simulate`: a noisy recording of a system that is known."""
 
 import dataclasses
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,43 +13,46 @@ from sgpd.errors import BadInput
 MOST_ROWS = 10_000_000
 
 
-def run_simulate(
-    name: str,
-    out: Path,
-    truth: Path | None,
-    seed: int,
-    noise_var: float | None,
-    step: float | None,
-    duration: float | None,
-    talk: Talk,
-    hint: bool = True,
-):
+@dataclass(frozen=True)
+class Ask:
+    """What to record, as it was typed; None: as in the paper."""
+
+    system: str
+    seed: int = 0
+    noise_var: float | None = None
+    step: float | None = None
+    duration: float | None = None
+
+
+def run_simulate(ask: Ask, out: Path, truth: Path | None, talk: Talk, hint: bool = True):
     """Write a recording and, if asked, the exact solution."""
     from sgpd import systems
 
-    system = systems.get(name)
+    system = systems.get(ask.system)
     require_table_file(out)
     if truth is not None:
         require_table_file(truth, "--truth")
         if truth.absolute() == out.absolute():
             raise BadInput(f"--truth {truth}: this is the recording's own file", "choose another --truth")
-    if seed < 0:
-        raise BadInput(f"--seed {seed}: a seed is not negative", "give 0, 1, 2, ...")
-    if noise_var is not None and not (np.isfinite(noise_var) and noise_var >= 0):
-        raise BadInput(f"--noise-var {noise_var:g}: a variance is a number that is not negative", "give 0 for none")
+    if ask.seed < 0:
+        raise BadInput(f"--seed {ask.seed}: a seed is not negative", "give 0, 1, 2, ...")
+    variance = ask.noise_var
+    if variance is not None and not (np.isfinite(variance) and variance >= 0):
+        raise BadInput(f"--noise-var {variance:g}: a variance is a number that is not negative", "give 0 for none")
     system = dataclasses.replace(
         system,
-        step=system.step if step is None else step,
-        duration=system.duration if duration is None else duration,
-        noise_variance=system.noise_variance if noise_var is None else (noise_var,) * len(system.names),
+        step=system.step if ask.step is None else ask.step,
+        duration=system.duration if ask.duration is None else ask.duration,
+        noise_variance=system.noise_variance if variance is None else (variance,) * len(system.names),
     )
     _require_rows(system)
-    times, states = system.record(seed)
+    times, states = system.record(ask.seed)
     _write(out, system.names, times, states, talk)
     if truth is not None:
         ahead = np.arange(round(max(system.horizon, system.duration) / system.step) + 1) * system.step
         _write(truth, system.names, ahead, system.simulate(system.x0, ahead), talk)
-    talk.data({"schema": "sgpd.simulate/1", "out": str(out), "rows": len(times), "system": name, "seed": seed})
+    made = {"out": str(out), "rows": len(times), "system": ask.system, "seed": ask.seed}
+    talk.data({"schema": "sgpd.simulate/1"} | made)
     if hint:
         talk.result(
             "Next:    ", f"sgpd fit {out} --structure {system.structure} --x0-known --out {out.with_suffix('')}"
