@@ -151,11 +151,12 @@ def run(experiment: Experiment, trials: Sequence[Trial], progress: Progress | No
         models = _models(experiment, recordings, seeds, progress)
         measured = [_measured(experiment, *each, truth) for each in zip(models, trials, strict=True)]
     seconds = (time.monotonic() - began) / len(trials)
-    return [
-        _result(experiment, identity, trial, recording, truth, seconds, *found)
-        for trial, recording, per_row in zip(trials, recordings, measured, strict=True)
-        for identity, found in zip(experiment.rows, per_row, strict=True)
-    ]
+    results = []
+    for trial, recording, per_row in zip(trials, recordings, measured, strict=True):
+        always = _known_curves(experiment.system, truth, recording)
+        for identity, (numbers, curves) in zip(experiment.rows, per_row, strict=True):
+            results.append(Result(_row(experiment, identity, trial, seconds, numbers), always | curves))
+    return results
 
 
 def shortened(experiment: Experiment) -> Setting:
@@ -240,16 +241,8 @@ def _network_row(system: System, truth: np.ndarray, paths: dict[str, tuple[np.nd
     return numbers | {"l2_by_differences": errors}, curves
 
 
-def _result(
-    experiment: Experiment,
-    identity: dict,
-    trial: Trial,
-    recording: Trajectories,
-    truth: np.ndarray,
-    seconds: float,
-    numbers: dict,
-    curves: dict,
-) -> Result:
+def _row(experiment: Experiment, identity: dict, trial: Trial, seconds: float, numbers: dict) -> dict:
+    """What identifies the row, how it came about, and what was measured."""
     published = L2_ERRORS.get((identity["task"], identity["method"]))
     row = identity | EMPTY | {"failure": None}
     row |= {
@@ -261,12 +254,15 @@ def _result(
     row |= {"l2_published": published.mean if published else None}
     reading = dict.fromkeys(Reading._fields) if experiment.reading is None else experiment.reading._asdict()
     row |= {f"read_{name}": value for name, value in reading.items()}
-    row |= {"quick": experiment.quick, "settings": experiment.settings} | numbers
+    return row | {"quick": experiment.quick, "settings": experiment.settings} | numbers
+
+
+def _known_curves(system: System, truth: np.ndarray, recording: Trajectories) -> dict[str, np.ndarray]:
+    """What every figure shows beside a method's own curves, whether or not the method came to an end."""
     run = recording.runs[0]
-    always = {
-        "times": experiment.system.step * np.arange(len(truth)),
+    return {
+        "times": system.step * np.arange(len(truth)),
         "truth": truth,
         "recorded_times": run.times,
         "recorded": run.states,
     }
-    return Result(row, always | curves)
