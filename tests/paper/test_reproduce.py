@@ -7,7 +7,7 @@ import pytest
 from sgpd.paper import reproduce as module
 from sgpd.paper import workers
 from sgpd.paper.experiments import Experiment, experiments
-from sgpd.paper.reproduce import reproduce
+from sgpd.paper.reproduce import Ask, reproduce
 from sgpd.paper.results import Result, trial_of, trials
 from sgpd.paper.settings import Reading
 from tests.paper.made_up import result
@@ -59,7 +59,7 @@ def _place(row):
 
 
 def test_all_experiments_of_the_paper_are_there(calls, tmp_path):
-    results, about = reproduce(tmp_path, Silence(), recordings=2)
+    results, about = reproduce(tmp_path, Silence(), Ask(recordings=2))
     rows = json.loads((tmp_path / "results.json").read_text())
     assert len(rows) == len(results) == 2 * 2 * (15 + 16)
     assert all(set(row) >= KEYS for row in rows)
@@ -75,15 +75,15 @@ def test_all_experiments_of_the_paper_are_there(calls, tmp_path):
 
 
 def test_finished_rows_are_not_computed_again_and_more_seeds_only_add(calls, tmp_path):
-    reproduce(tmp_path, Silence(), tasks=["pendulum"], recordings=1)
+    reproduce(tmp_path, Silence(), Ask(tasks=["pendulum"], recordings=1))
     first = list(calls)
-    reproduce(tmp_path, Silence(), tasks=["pendulum"], recordings=1)
+    reproduce(tmp_path, Silence(), Ask(tasks=["pendulum"], recordings=1))
     assert calls == first
-    results, _ = reproduce(tmp_path, Silence(), tasks=["pendulum"], recordings=3)
+    results, _ = reproduce(tmp_path, Silence(), Ask(tasks=["pendulum"], recordings=3))
     assert calls[len(first) :] == [(system, method, of(trials(3, 2), recording=(1, 2))) for system, method, _ in first]
     assert len({(r.row["method"], trial_of(r.row)) for r in results if r.row["task"] == "pendulum"}) == 4 * 6
     before = len(calls)
-    reproduce(tmp_path, Silence(), tasks=["pendulum"], recordings=3, trainings=3)
+    reproduce(tmp_path, Silence(), Ask(tasks=["pendulum"], recordings=3, trainings=3))
     assert calls[before:] == [(system, method, of(trials(3, 3), training=(2,))) for system, method, _ in first]
 
 
@@ -99,7 +99,7 @@ def test_trainings_share_a_recording_and_no_two_trials_a_seed():
 
 def test_readings_have_digests_and_files_of_their_own_and_methods_without_settings_are_kept(calls, tmp_path):
     ask = lambda *reading: reproduce(
-        tmp_path, Silence(), tasks=["two-body"], recordings=1, trainings=1, reading=Reading(*reading)
+        tmp_path, Silence(), Ask(tasks=["two-body"], recordings=1, trainings=1, reading=Reading(*reading))
     )
     ask()
     assert len(calls) == 4
@@ -112,26 +112,26 @@ def test_readings_have_digests_and_files_of_their_own_and_methods_without_settin
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(calls, tmp_path):
-    reproduce(tmp_path, Silence(), tasks=["two-body"], methods=["sgpd"], **TWO)
+    reproduce(tmp_path, Silence(), Ask(tasks=["two-body"], methods=["sgpd"], **TWO))
     calls.append("stop")
     with pytest.raises(KeyboardInterrupt):
-        reproduce(tmp_path, Silence(), tasks=["two-body"], **TWO)
+        reproduce(tmp_path, Silence(), Ask(tasks=["two-body"], **TWO))
     assert len(json.loads((tmp_path / "results.json").read_text())) == 2
     calls.clear()
-    reproduce(tmp_path, Silence(), tasks=["two-body"], **TWO)
+    reproduce(tmp_path, Silence(), Ask(tasks=["two-body"], **TWO))
     assert calls == [("two-body", method, FIRST) for method in ("default", "euler", "hnn")]
 
 
 def test_damaged_results_and_those_of_other_settings_are_computed_again(calls, tmp_path, monkeypatch):
-    reproduce(tmp_path, Silence(), tasks=["rigid-body"], methods=["sgpd"], **TWO)
+    reproduce(tmp_path, Silence(), Ask(tasks=["rigid-body"], methods=["sgpd"], **TWO))
     kept = sorted((tmp_path / "runs").glob("*.npz"))
     kept[1].write_bytes(kept[1].read_bytes()[:100])
     calls.clear()
-    reproduce(tmp_path, Silence(), tasks=["rigid-body"], methods=["sgpd"], **TWO)
+    reproduce(tmp_path, Silence(), Ask(tasks=["rigid-body"], methods=["sgpd"], **TWO))
     assert calls == [("rigid-body", "sgpd", FIRST[1:])]
     calls.clear()
     monkeypatch.setattr(Experiment, "settings", property(lambda self: "others"))
-    reproduce(tmp_path, Silence(), tasks=["rigid-body"], methods=["sgpd"], **TWO)
+    reproduce(tmp_path, Silence(), Ask(tasks=["rigid-body"], methods=["sgpd"], **TWO))
     assert calls == [("rigid-body", "sgpd", FIRST)]
 
 
@@ -151,14 +151,14 @@ def test_damaged_results_and_those_of_other_settings_are_computed_again(calls, t
 )
 def test_what_is_not_there_is_refused_before_anything_is_written(calls, tmp_path, arguments, message):
     with pytest.raises(ValueError, match=message):
-        reproduce(tmp_path / "out", Silence(), **arguments)
+        reproduce(tmp_path / "out", Silence(), Ask(**arguments))
     assert not (tmp_path / "out").exists()
 
 
 def test_a_quick_run_is_shorter_has_its_own_digest_and_its_own_files(calls, tmp_path):
     full, quick = (experiments(["pendulum"], ["sgpd"], "exact", quick, Reading())[0] for quick in (False, True))
     assert full.settings != quick.settings
-    reproduce(tmp_path, Silence(), tasks=["pendulum"], methods=["sgpd"], **ONE, quick=True)
-    results, _ = reproduce(tmp_path, Silence(), tasks=["pendulum"], methods=["sgpd"], **ONE)
+    reproduce(tmp_path, Silence(), Ask(tasks=["pendulum"], methods=["sgpd"], **ONE, quick=True))
+    results, _ = reproduce(tmp_path, Silence(), Ask(tasks=["pendulum"], methods=["sgpd"], **ONE))
     assert len(calls) == 2
     assert len(results) == 1

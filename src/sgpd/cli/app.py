@@ -182,13 +182,13 @@ def paper(
     sgpd paper pendulum heun --method sgpd --recordings 3 --out some
     """
     from sgpd.cli.commands.paper import run_paper
+    from sgpd.paper.reproduce import Ask
     from sgpd.paper.settings import Reading
 
     if seeds is not None:
         typer.echo("note: --seeds is now --recordings (and --trainings); it will go.", err=True)
         recordings, trainings = seeds, 1
-    run_paper(
-        out,
+    ask = Ask(
         tasks=tasks or [],
         methods=method or [],
         truth=truth,
@@ -196,8 +196,8 @@ def paper(
         recordings=2 if quick else recordings,
         trainings=1 if quick else trainings,
         quick=quick,
-        jobs=min(os.cpu_count() or 1, 4) if jobs is None else jobs,
     )
+    run_paper(out, ask, min(os.cpu_count() or 1, 4) if jobs is None else jobs)
 
 
 @app.command()

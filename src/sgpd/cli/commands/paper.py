@@ -2,12 +2,16 @@
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from sgpd.xla.cache import keep_compiled_programs
+
+if TYPE_CHECKING:
+    from sgpd.paper.reproduce import Ask
 
 
 class Talk:
@@ -34,7 +38,7 @@ class Talk:
         self.console.print(f"{line}, {seconds:.0f} s", highlight=False)
 
 
-def run_paper(out: Path, **asked):
+def run_paper(out: Path, ask: "Ask", jobs: int):
     """Run what is missing of what is asked for (see `reproduce`), write everything, print the L2 table."""
     keep_compiled_programs()
     from sgpd.paper.output.tables import asked as trials_asked
@@ -44,7 +48,7 @@ def run_paper(out: Path, **asked):
     console = Console(stderr=True)
     began, talk = time.monotonic(), Talk(console)
     with talk.bars:
-        results, about = reproduce(out, talk, **asked)
+        results, about = reproduce(out, talk, ask, jobs)
     title, remark, header, rows = l2_table(results, trials_asked(about))
     table = Table(title=title, caption=remark, box=None)
     for heading in header:
