@@ -25,8 +25,7 @@ import sgpd
 from sgpd.data import windows
 from sgpd.fields import Field
 from sgpd.gp import SquaredExponential, WhitenedGaussian
-from sgpd.inference.laplace.linear_model import Recording, ShootingState
-from sgpd.inference.laplace.shooting import improved, linearise
+from sgpd.inference.laplace.linear_model import LinearModel, Recording, ShootingState
 from sgpd.inference.posterior.field import Features, FieldPosterior, LatentGroup, feature_counts, sample_features
 from sgpd.integrators import Integrator, rollout
 
@@ -131,11 +130,10 @@ def iterating(rows: int = 100, runs: int = 1, inducing: int = 12) -> Job:
     recording = Recording.of(data, pieces, np.zeros(len(pieces), bool))
     restart = jnp.broadcast_to(jnp.arange(rows) % 20 == 0, pieces.states.shape[:2])
     at = ShootingState(posterior.flat_mean, jnp.asarray(pieces.states), restart)
-    noise, method = jnp.full(2, 0.1), sgpd.integrators.get("stormer-verlet")
+    model = LinearModel(posterior, sgpd.integrators.get("stormer-verlet"), recording, jnp.full(2, 0.1))
 
     def once():
-        here = linearise(posterior, method, recording, at, noise)
-        return improved(recording, at, here.equations, noise, jnp.array(1e-2))
+        return model.improved(at, model.linearise(at).equations, jnp.array(1e-2))
 
     return once
 

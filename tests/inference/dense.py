@@ -12,7 +12,7 @@ from sgpd import integrators, structures, systems
 from sgpd.data import Trajectories, windows
 from sgpd.fields import SplitField
 from sgpd.inference.initial import initial_posterior
-from sgpd.inference.laplace.linear_model import Recording, ShootingState, roll
+from sgpd.inference.laplace.linear_model import LinearModel, Recording, ShootingState
 from sgpd.inference.starts import smoothed_rows
 
 NOISE = jnp.array([0.05, 0.08])
@@ -45,10 +45,11 @@ def first_guess(method, pinned, seed):
 
 
 def problem(method, every=100, pinned=(True, False), seed=0):
-    """A first guess, an integrator, a recording, and where the fit stands, with restarts every so many rows."""
+    """The model of a first guess, and where the fit stands, with restarts every so many rows."""
     posterior, recording, rows = first_guess(method, pinned, seed)
     restart = jnp.broadcast_to(jnp.arange(rows.shape[1]) % every == 0, rows.shape[:2])
-    return posterior, integrators.get(method), recording, ShootingState(posterior.flat_mean, rows, restart)
+    model = LinearModel(posterior, integrators.get(method), recording, NOISE)
+    return model, ShootingState(posterior.flat_mean, rows, restart)
 
 
 class Dense(NamedTuple):
@@ -82,12 +83,12 @@ class Dense(NamedTuple):
 
 
 @eqx.filter_jit
-def jacobians(posterior, changed, integrator, recording, at, features=None):
+def jacobians(model, changed, at, features=None):
     """The rows, and their derivatives by u, by values that are added under another posterior's kernels, by starts."""
 
     def rows(u, extra, starts):
-        field = _sum(posterior.field(posterior.unravel(u), features), changed.field(changed.unravel(extra)))
-        return roll(integrator, field, recording, ShootingState(u, starts, at.restart))
+        place = ShootingState(u, starts, at.restart)
+        return model.roll(_sum(model.field(place, features), changed.field(changed.unravel(extra))), place)
 
     arguments = at.u, jnp.zeros_like(at.u), at.starts
     return rows(*arguments), *jax.jacfwd(rows, argnums=(0, 1, 2))(*arguments)
@@ -99,9 +100,10 @@ def _sum(one, other):
     return lambda x: one(x) + other(x)
 
 
-def dense(posterior, integrator, recording, at, noise=NOISE, changed=None):
+def dense(model, at, noise=NOISE, changed=None):
     """The model around `at`; with the kernels of another posterior if one is `changed`, the rollout as it was."""
-    rows, by_u, by_extra, by_starts = jacobians(posterior, changed or posterior, integrator, recording, at)
+    recording = model.recording
+    rows, by_u, by_extra, by_starts = jacobians(model, changed or model.posterior, at)
     free, seen = np.asarray(at.free(recording)), np.asarray(recording.observed)
     by_starts = np.asarray(by_starts)[:, :, :, free].reshape(*seen.shape, -1)
     starts = np.asarray(at.starts)[free].reshape(-1)

@@ -14,13 +14,13 @@ from sgpd.data import Trajectories, Windows, excerpts, sign_test
 from sgpd.data.smoothing import smooth_run
 from sgpd.errors import BadInput, SgpdWarning, unknown_name
 from sgpd.inference.checkpoint import Checkpoint
-from sgpd.inference.facts import Selection
+from sgpd.inference.facts import History, Selection
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.laplace.constants import LONGEST
-from sgpd.inference.laplace.engine import Laplace, Progress, fit_laplace
+from sgpd.inference.laplace.engine import Laplace, fit_laplace
+from sgpd.inference.options import FitOptions, Progress
 from sgpd.inference.posterior.field import FieldPosterior, feature_counts
 from sgpd.inference.posterior.joint import Joint
-from sgpd.inference.variational.bound import Parameters
 from sgpd.inference.variational.engine import Selected, initial_state, train
 from sgpd.inference.variational.problem import Variational, prepare, side_by_side
 from sgpd.integrators import Integrator
@@ -92,16 +92,16 @@ def fit(
     guess = _once(lambda recording, given: _guess(given, recording, structure, settings))
     with one_lapack_thread():
         guesses = [guess(*each) for each in zip(recordings, guesses, strict=True)]
+        options = FitOptions(method, settings, x0, progress, checkpoint)
         if isinstance(settings, Laplace):
-            each = zip(recordings, guesses, seeds, strict=True)
-            models = [_laplace(*one, method, settings, x0, progress, checkpoint) for one in each]
+            models = [_laplace(*one, options) for one in zip(recordings, guesses, seeds, strict=True)]
             if integrator == "auto":
                 chosen = (
                     f"Integrator: {method.name} (order {method.order}), chosen for '{structure.name}' and this step."
                 )
                 models = [dataclasses.replace(model, notes=(chosen, *model.notes)) for model in models]
         else:
-            models = _variational(recordings, guesses, seeds, method, settings, x0, progress, checkpoint)
+            models = _variational(recordings, guesses, seeds, options)
     models = [_noting_excerpts(model, *each) for model, *each in zip(models, recordings, whole, strict=True)]
     return models[0] if isinstance(seed, int) else models
 
@@ -161,23 +161,14 @@ def _guess(
     return guess
 
 
-def _laplace(
-    data: Trajectories,
-    guess: FieldPosterior,
-    seed: int,
-    integrator: Integrator,
-    settings: Laplace,
-    x0: str,
-    progress: Progress | None,
-    checkpoint: str | Path | None,
-) -> Model:
-    found = fit_laplace(data, guess, integrator, settings, x0, seed, progress, checkpoint)
+def _laplace(data: Trajectories, guess: FieldPosterior, seed: int, options: FitOptions[Laplace]) -> Model:
+    found = fit_laplace(data, guess, options, seed)
     attention = tuple(f"{c.sentence} {c.remedy}" for c in found.diagnosis.checks if c.verdict in ("ATTENTION", "FAIL"))
     for sentence in attention:
         warnings.warn(sentence, SgpdWarning, stacklevel=3)
     return Model(
         posterior=found.posterior,
-        integrator=integrator,
+        integrator=options.integrator,
         step=data.step,
         noise_std=found.noise,
         names=data.names,
@@ -186,7 +177,7 @@ def _laplace(
         pieces=Pieces.of(found.pieces),
         objective="evidence",
         features=found.facts.features,
-        sampling=settings.sampling,
+        sampling=options.settings.sampling,
         history=found.history,
         run_names=data.run_names,
         facts=Facts(RecordingFacts.of(data), fit=found.facts),
@@ -199,22 +190,21 @@ def _variational(
     recordings: Sequence[Trajectories],
     guesses: Sequence[FieldPosterior],
     seeds: Sequence[int],
-    integrator: Integrator,
-    settings: Variational,
-    x0: str,
-    progress: Progress | None,
-    checkpoint: str | Path | None,
+    options: FitOptions[Variational],
 ) -> list[Model]:
     """All seeds side by side."""
-    prepared_for = _once(lambda data, guess: prepare(data, guess, integrator, settings, x0))
+    chosen = (options.integrator, options.settings, options.x0)
+    prepared_for = _once(lambda data, guess: prepare(data, guess, *chosen))
     prepared = [prepared_for(*each) for each in zip(recordings, guesses, strict=True)]
     problem, parameters = side_by_side([(problem, parameters) for problem, parameters, _ in prepared])
-    kept = Checkpoint(checkpoint, (problem, parameters, repr((settings, integrator, x0)), seeds))
-    state = train(problem, initial_state(problem, parameters, seeds), progress=progress, checkpoint=kept)
-    return [
-        _model(recording, integrator, settings, x0, state, cut, index)
-        for index, (recording, (_, _, cut)) in enumerate(zip(recordings, prepared, strict=True))
-    ]
+    identity = (options.settings, options.integrator, options.x0)
+    kept = Checkpoint(options.checkpoint, (problem, parameters, repr(identity), seeds))
+    state = train(problem, initial_state(problem, parameters, seeds), progress=options.progress, checkpoint=kept)
+    bests = [jax.tree.map(lambda leaf, at=index: leaf[at], state.best) for index in range(len(seeds))]
+    histories = [tuple(epoch.of_seed(index) for epoch in state.history) for index in range(len(seeds))]
+    cuts = [cut for _, _, cut in prepared]
+    each = zip(recordings, cuts, bests, histories, strict=True)
+    return [_model(*one, options) for one in each]
 
 
 def _once(work: Callable) -> Callable:
@@ -251,17 +241,16 @@ def _turn(data: Trajectories) -> float:
 
 
 def _model(
-    data: Trajectories, integrator: Integrator, settings: Variational, x0: str, state, cut: Windows, index: int
+    data: Trajectories, cut: Windows, best: Selected, history: History, options: FitOptions[Variational]
 ) -> Model:
     """The model of one seed."""
-    best: Selected = jax.tree.map(lambda leaf: leaf[index], state.best)
-    parameters: Parameters = best.parameters
-    bounded = x0 != "observed" and settings.stride is None
+    settings, parameters = options.settings, best.parameters
+    bounded = options.x0 != "observed" and settings.stride is None
     unweighted = settings.likelihood_factor == settings.kl_factor == 1
     posterior, kept = parameters.field.plain(), _kept(cut, settings)
     return Model(
         posterior=posterior,
-        integrator=integrator,
+        integrator=options.integrator,
         step=data.step,
         noise_std=np.exp(np.asarray(parameters.log_noise)),
         names=data.names,
@@ -271,7 +260,7 @@ def _model(
         objective="lower bound" if bounded and unweighted else "composite likelihood",
         features=feature_counts(posterior, settings.features),
         sampling=settings.sampling,
-        history=tuple(epoch.of_seed(index) for epoch in state.history),
+        history=history,
         run_names=data.run_names,
         facts=Facts(RecordingFacts.of(data), selection=_selection(best)),
     )

@@ -181,8 +181,8 @@ def test_a_rollout_too_unstable_for_the_whole_recording_is_cut_in_two(known, tru
 
     tune = laplace.tune
 
-    def tuned(guess, start, hyper, integrator, recording, at, *rest):
-        found = tune(guess, start, hyper, integrator, recording, at, *rest)
+    def tuned(tuning, hyper, at):
+        found = tune(tuning, hyper, at)
         whole = at.restart.shape[1] == 99 and int(at.restart.sum()) == 1
         return found._replace(values=(float("nan"),)) if whole else found
 

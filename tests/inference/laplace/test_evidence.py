@@ -11,11 +11,16 @@ from sgpd import integrators, structures, systems
 from sgpd.data import Trajectories, windows
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.laplace.constants import CONVERGED, WIDTH
-from sgpd.inference.laplace.evidence import Hyper, objective, tune
-from sgpd.inference.laplace.linear_model import Recording, ShootingState, moved
-from sgpd.inference.laplace.shooting import linearise
+from sgpd.inference.laplace.evidence import Hyper, Tuning, tune
+from sgpd.inference.laplace.linear_model import LinearModel, Recording, ShootingState
 from sgpd.inference.starts import smoothed_rows
 from tests.inference.dense import NOISE, dense, problem
+
+
+def tuning_of(model, noise=NOISE, known_noise=False):
+    """The kernels and the noise as they are, as the centre of a prior."""
+    start = Hyper.unchanged(model.posterior, noise)
+    return Tuning(model.posterior, start, model.integrator, model.recording, known_noise)
 
 
 def elsewhere(start, seed=1):
@@ -27,10 +32,10 @@ def elsewhere(start, seed=1):
 
 @pytest.mark.parametrize("method", ["stormer-verlet", "implicit-midpoint"])
 def test_the_gradient_of_the_objective_equals_finite_differences_in_every_parameter(method):
-    posterior, integrator, recording, at = problem(method)
-    found, start = linearise(posterior, integrator, recording, at, NOISE), Hyper.unchanged(posterior, NOISE)
-    flat, _ = elsewhere(start)
-    value = lambda x: objective(x, start, posterior, recording, at, found)
+    model, at = problem(method)
+    found, tuning = model.linearise(at), tuning_of(model)
+    flat, _ = elsewhere(tuning.start)
+    value = lambda x: tuning.objective(x, at, found)
     differences = [(value(flat + e).minus - value(flat - e).minus) / 2e-4 for e in 1e-4 * jnp.eye(flat.size)]
     np.testing.assert_allclose(value(flat).gradient, differences, rtol=1e-6, atol=1e-5)
 
@@ -38,23 +43,23 @@ def test_the_gradient_of_the_objective_equals_finite_differences_in_every_parame
 @pytest.mark.parametrize(("method", "every"), [("stormer-verlet", 6), ("implicit-midpoint", 100)])
 def test_the_mode_and_the_objective_under_changed_kernels_are_those_of_the_full_jacobian(method, every):
     """The rollout stays as it is; the values that a changed field adds are those of the changed kernels."""
-    posterior, integrator, recording, at = problem(method, every)
-    found, start = linearise(posterior, integrator, recording, at, NOISE), Hyper.unchanged(posterior, NOISE)
-    flat, hyper = elsewhere(start)
-    noise, changed = jnp.exp(hyper.noise), hyper.kernels(posterior)
-    model = dense(posterior, integrator, recording, at, noise, changed)
-    expected, _ = model.solution()
+    model, at = problem(method, every)
+    found, tuning = model.linearise(at), tuning_of(model)
+    start, (flat, hyper) = tuning.start, elsewhere(tuning.start)
+    there = tuning.model(hyper)
+    changed, written_out = there.posterior, dense(model, at, there.noise, there.posterior)
+    expected, _ = written_out.solution()
 
-    judged = objective(flat, start, posterior, recording, at, found)
+    judged = tuning.objective(flat, at, found)
     solved = judged.solution
     np.testing.assert_allclose(solved.u, expected[: at.u.size], rtol=1e-6, atol=1e-7)
-    starts = eqx.filter_jit(moved)(recording, at, solved, noise).starts[np.asarray(at.free(recording))]
+    starts = eqx.filter_jit(there.moved)(at, solved).starts[np.asarray(at.free(model.recording))]
     np.testing.assert_allclose(starts.reshape(-1), expected[at.u.size :], rtol=1e-6, atol=1e-7)
 
     widths = [WIDTH["lengthscale"]] * (flat.size - 3 * len(changed.groups) - 2)
     widths += [WIDTH["variance"]] * 3 * len(changed.groups) + [WIDTH["noise"]] * 2  # of process and trend
     prior = np.sum(((flat - ravel_pytree(start)[0]) / np.array(widths)) ** 2) / 2
-    evidence = multivariate_normal(*model.marginal()).logpdf(model.data)
+    evidence = multivariate_normal(*written_out.marginal()).logpdf(written_out.data)
     np.testing.assert_allclose(judged.log_evidence, evidence, rtol=1e-8)
     np.testing.assert_allclose(judged.minus, prior - evidence, rtol=1e-8)
 
@@ -67,13 +72,14 @@ def noisy_pendulum():
     posterior = initial_posterior(structures.Separable(), data, points=8)
     restart = jnp.arange(len(times))[None, :] % 20 == 0
     at = ShootingState(posterior.flat_mean, jnp.asarray(smoothed_rows(data, pieces, pinned)), restart)
-    return posterior, integrators.get("stormer-verlet"), Recording.of(data, pieces, pinned), at
+    method, recording = integrators.get("stormer-verlet"), Recording.of(data, pieces, pinned)
+    return LinearModel(posterior, method, recording, jnp.array([0.7, 0.15])), at  # twice and half of the noise
 
 
 def test_tuning_raises_the_objective_and_finds_the_noise_and_leaves_noise_alone_that_is_known():
-    posterior, integrator, recording, at = noisy_pendulum()
-    start = Hyper.unchanged(posterior, jnp.array([0.7, 0.15]))  # twice and half of what it is
-    tuned = tune(posterior, start, start, integrator, recording, at)
+    model, at = noisy_pendulum()
+    start = tuning_of(model, model.noise).start
+    tuned = tune(tuning_of(model, model.noise), start, at)
     assert tuned.converged
     assert len(tuned.values) > 2
     assert np.all(np.diff(tuned.values[:-1]) > 0)
@@ -81,7 +87,7 @@ def test_tuning_raises_the_objective_and_finds_the_noise_and_leaves_noise_alone_
     assert tuned.values[-1] > tuned.values[0] + 10
     np.testing.assert_allclose(tuned.noise, np.sqrt(0.1), rtol=0.25)  # 100 rows: 7 % is one standard error
 
-    known = tune(posterior, start, start, integrator, recording, at, known_noise=True)
+    known = tune(tuning_of(model, model.noise, known_noise=True), start, at)
     np.testing.assert_array_equal(known.hyper.noise, start.noise)
     np.testing.assert_allclose(known.noise, [0.7, 0.15], rtol=1e-15)
     assert np.all(np.diff(known.values) > -CONVERGED)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sgpd import integrators
-from sgpd.inference.laplace.linear_model import Recording, ShootingState, moved, solve
+from sgpd.inference.laplace.linear_model import LinearModel, Recording, ShootingState
 from sgpd.inference.laplace.sampling import (
     Randomisation,
     extra_costs,
@@ -15,7 +15,6 @@ from sgpd.inference.laplace.sampling import (
     resampled,
     weights_of,
 )
-from sgpd.inference.laplace.shooting import descend, linearise
 from sgpd.inference.posterior.field import sample_features
 from sgpd.inference.posterior.joint import Drawn, Joint
 from tests.inference.cases import NOISE, STEP, one_step_problem
@@ -52,23 +51,22 @@ def case():
 
 def optimum(posterior, recording):
     """By one step of Newton's method from anywhere, since the problem is linear."""
-    noise, restart = jnp.array([NOISE]), jnp.broadcast_to(jnp.arange(2) == 0, (6, 2))
-    at = ShootingState(jnp.zeros(4), recording.states, restart)
-    equations = linearise(posterior, EULER, recording, at, noise).equations
-    solution = eqx.filter_jit(solve)(equations, (noise / recording.start_std) ** 2, at.u)
-    at = eqx.filter_jit(moved)(recording, at, solution, noise)
-    return noise, at, linearise(posterior, EULER, recording, at, noise).equations, solution
+    model, restart = LinearModel(posterior, EULER, recording, jnp.array([NOISE])), jnp.arange(2) == 0
+    at = ShootingState(jnp.zeros(4), recording.states, jnp.broadcast_to(restart, (6, 2)))
+    solution = eqx.filter_jit(model.solve)(model.linearise(at).equations, at.u)
+    at = eqx.filter_jit(model.moved)(at, solution)
+    return model, at, model.linearise(at).equations, solution
 
 
 def test_draws_have_the_mean_and_covariance_of_the_exact_posterior(case):
     posterior, recording, mean, covariance = case
-    noise, at, _, _ = optimum(posterior, recording)
+    model, at, _, _ = optimum(posterior, recording)
     np.testing.assert_allclose(at.u, mean[:4], rtol=1e-6)  # inducing values have a nugget of 1e-8
     np.testing.assert_allclose(at.starts[4:, 0, 0], mean[4:], rtol=1e-6)
 
     features = sample_features(np.random.default_rng(1), posterior, (4,), "quasi", DRAWS)
     randomisation = Randomisation.of(np.random.default_rng(2), DRAWS, recording, at)
-    draws, usable = randomise_then_optimise(posterior, EULER, recording, at, noise, features, randomisation)
+    draws, usable = randomise_then_optimise(model, at, features, randomisation)
     assert usable.all()
     np.testing.assert_array_equal(draws.starts[:, :4], np.broadcast_to(recording.states[:4, 0], (DRAWS, 4, 1)))
 
@@ -86,12 +84,12 @@ def assert_drawn_from(draws, mean, covariance):
 def test_a_linear_model_tells_the_cost_of_every_draw(case):
     """Also of draws far out, and of starts: the cost is that of two regressions, a quadratic."""
     posterior, recording, _, _ = case
-    noise, at, equations, solution = optimum(posterior, recording)
-    joint = eqx.filter_jit(Joint.laplace)(recording, at, equations, solution, noise)
+    model, at, equations, solution = optimum(posterior, recording)
+    joint = eqx.filter_jit(Joint.laplace)(recording, at, equations, solution, model.noise)
     wide = eqx.tree_at(lambda j: (j.root, j.start_root), joint, (5 * joint.root, 5 * joint.start_root))
     for gaussian in (joint, wide):
         drawn = silenced(gaussian.draw(7, 100, posterior, (4,), "quasi"))
-        extra = extra_costs(posterior, EULER, recording, at, noise, equations, drawn)
+        extra = extra_costs(model, at, equations, drawn)
         assert np.abs(extra).max() < 1e-10  # of costs up to some hundred
         assert importance_sample_size(weights_of(extra)) == pytest.approx(100, rel=1e-10)
 
@@ -109,12 +107,13 @@ def test_weights_make_draws_of_the_gaussian_those_of_the_posterior():
         centre=jnp.zeros((1, 1)),
         start_std=jnp.array([START_STD]),
     )
-    noise, start = jnp.array([NOISE]), ShootingState(jnp.zeros(4), recording.states, jnp.array([[True] + 3 * [False]]))
-    at, found = descend(posterior, EULER, recording, noise, start, enough=1e-9)
-    solution = eqx.filter_jit(solve)(found.equations, (noise / recording.start_std) ** 2, at.u)
-    joint = Joint.laplace(recording, at, found.equations, solution, noise)
+    model = LinearModel(posterior, EULER, recording, jnp.array([NOISE]))
+    start = ShootingState(jnp.zeros(4), recording.states, jnp.array([[True] + 3 * [False]]))
+    at, found = model.descend(start, enough=1e-9)
+    solution = eqx.filter_jit(model.solve)(found.equations, at.u)
+    joint = Joint.laplace(recording, at, found.equations, solution, model.noise)
     drawn = silenced(joint.draw(3, 2**14, posterior, (4,), "quasi"))
-    weights = weights_of(extra_costs(posterior, EULER, recording, at, noise, found.equations, drawn))
+    weights = weights_of(extra_costs(model, at, found.equations, drawn))
     worth, u = importance_sample_size(weights), np.asarray(drawn.unknowns.u)
     assert 0.2 * len(u) < worth < 0.9 * len(u)  # so there is something to be mended
 

@@ -7,8 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sgpd.inference.laplace.linear_model import solve
-from sgpd.inference.laplace.shooting import linearise
 from sgpd.inference.posterior.joint import Joint, Stored, Unknowns
 from tests.inference.dense import NOISE, dense, problem
 
@@ -19,12 +17,12 @@ FAR = 5  # standard errors; hundreds of numbers are compared, with a fixed key
 @pytest.fixture(scope="module", params=[(False, False), (True, False)], ids=["both latent", "first pinned"])
 def case(request):
     """A joint Gaussian, and mean and covariance of (u, starts that are not known) by the full Hessian."""
-    posterior, integrator, recording, at = problem("stormer-verlet", pinned=request.param)
-    equations = linearise(posterior, integrator, recording, at, NOISE).equations
-    solution = eqx.filter_jit(solve)(equations, (NOISE / recording.start_std) ** 2, at.u)
-    joint = eqx.filter_jit(Joint.laplace)(recording, at, equations, solution, NOISE)
-    model = dense(posterior, integrator, recording, at)
-    return joint, model.here, model.solution()[1], ~np.array(request.param)
+    model, at = problem("stormer-verlet", pinned=request.param)
+    equations = model.linearise(at).equations
+    solution = eqx.filter_jit(model.solve)(equations, at.u)
+    joint = eqx.filter_jit(Joint.laplace)(model.recording, at, equations, solution, NOISE)
+    written_out = dense(model, at)
+    return joint, written_out.here, written_out.solution()[1], ~np.array(request.param)
 
 
 def stacked(unknowns, free):
@@ -96,7 +94,7 @@ def test_a_start_is_expected_where_it_is_probable_and_never_where_it_is_pinned(c
 
 
 def test_stored_draws_are_drawn_without_repeats_while_there_are_any_and_by_the_seed_alone(case):
-    joint, posterior = case[0], problem("stormer-verlet")[0]
+    joint, posterior = case[0], problem("stormer-verlet")[0].posterior
     own = jnp.arange(9.0)
     unknowns = Unknowns(jnp.tile(own[:, None], (1, joint.mean.size)), jnp.tile(own[:, None, None], (1, 2, 2)))
     kept = np.array([0, 1, 3, 4, 6, 7, 8])
@@ -120,7 +118,7 @@ def test_stored_draws_are_drawn_without_repeats_while_there_are_any_and_by_the_s
 
 
 def test_more_paths_begin_with_the_same_ones(case):
-    joint, posterior = case[0], problem("stormer-verlet")[0]
+    joint, posterior = case[0], problem("stormer-verlet")[0].posterior
     few, many = (joint.draw(3, count, posterior, (4, 4), "quasi") for count in (5, 40))
     parts = lambda drawn: (drawn.unknowns.u, drawn.unknowns.starts, *drawn.features.weights)
     for a, b in zip(parts(few), parts(many), strict=True):

@@ -8,10 +8,8 @@
    expects, those are stored that fit, or draws by randomise-then-optimise.
 """
 
-import dataclasses
-from collections.abc import Callable, Sequence
-from dataclasses import InitVar, dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass, replace
 from typing import NamedTuple
 
 import equinox as eqx
@@ -30,8 +28,8 @@ from sgpd.inference.diagnosis import Diagnosis, diagnose
 from sgpd.inference.facts import FitFacts, History, Round, history_of, plain
 from sgpd.inference.initial import gaussians
 from sgpd.inference.laplace.constants import DRAWING, LINEAR, LONGEST, MOST, POOL, SHORT, TIGHT, TUNING
-from sgpd.inference.laplace.evidence import Evidence, Hyper, Tuned, evidence_of, tune
-from sgpd.inference.laplace.linear_model import Recording, ShootingState, Solved, solved
+from sgpd.inference.laplace.evidence import Evidence, Hyper, Tuned, Tuning, tune
+from sgpd.inference.laplace.linear_model import LinearModel, Recording, ShootingState, Solved
 from sgpd.inference.laplace.sampling import (
     Randomisation,
     extra_costs,
@@ -40,15 +38,12 @@ from sgpd.inference.laplace.sampling import (
     resampled,
     weights_of,
 )
-from sgpd.inference.laplace.shooting import descend
+from sgpd.inference.options import FitOptions
 from sgpd.inference.posterior.field import FieldPosterior, feature_counts, sample_features
 from sgpd.inference.posterior.joint import Drawn, Joint, Stored, Stream
 from sgpd.inference.residuals import autocorrelation_times
 from sgpd.inference.starts import pinned_starts, smoothed_rows
-from sgpd.integrators import Integrator
 from sgpd.renamed import take_renamed
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -93,28 +88,21 @@ class _Stage(NamedTuple):
 
 
 def fit_laplace(
-    data: Trajectories,
-    guess: FieldPosterior,
-    integrator: Integrator,
-    settings: Laplace,
-    x0: str,
-    seed: int,
-    progress: Progress | None = None,
-    checkpoint: str | Path | None = None,
-    longest: int = LONGEST,
+    data: Trajectories, guess: FieldPosterior, options: FitOptions[Laplace], seed: int, longest: int = LONGEST
 ) -> PosteriorResult:
     """Fit one recording (or several runs of one system), in pieces of at most `longest` rows.
 
     Where rollouts over such pieces are so unstable that nothing is left of the evidence but rounding, they are halved.
     """
-    report = progress or (lambda done, total: None)
+    settings, integrator = options.settings, options.integrator
     pieces = windows(data, min(max(map(len, data.runs)), longest))
-    pinned = pinned_starts(pieces, x0)
+    pinned = pinned_starts(pieces, options.x0)
     recording = Recording.of(data, pieces, pinned)
     noise = on_device(noise_std(data) if settings.noise_std is None else np.asarray(settings.noise_std, float))
     guess = guess.plain()
     start = Hyper.unchanged(guess, noise)
-    kept = Checkpoint(checkpoint, (guess, recording, repr((settings, integrator, x0, seed))))
+    tuning = Tuning(guess, start, integrator, recording, known_noise=settings.noise_std is not None)
+    kept = Checkpoint(options.checkpoint, (guess, recording, repr((settings, integrator, options.x0, seed))))
     begin = _Stage(0, guess.flat_mean, on_device(smoothed_rows(data, pieces, pinned)), start)
     (done, u, rows, hyper), lines = kept.load(begin)
     history: list = list(history_of(lines))
@@ -125,27 +113,27 @@ def fit_laplace(
         restart = on_device(np.broadcast_to(np.arange(rows.shape[1]) % length == 0, rows.shape[:2]))
         at = ShootingState(u, rows, restart)
         if index not in tuned_at:
-            at, found = descend(hyper.kernels(guess), integrator, recording, jnp.exp(hyper.noise), at)
+            at, found = tuning.model(hyper).descend(at)
         else:
-            tuned = tune(guess, start, hyper, integrator, recording, at, settings.noise_std is not None)
+            tuned = tune(tuning, hyper, at)
             at, found, hyper = tuned.at, tuned.found, tuned.hyper
             history += [Round(length, k, value) for k, value in enumerate(tuned.values)]
         u, rows = at.u, found.along.rows
         if index + 1 < len(lengths):  # what comes after the last stage starts from all of it
             kept.save(_Stage(index + 1, u, rows, hyper), plain(tuple(history)))
-        report(work[index], work[-1])
+        options.report(work[index], work[-1])
     if not np.isfinite(history[-1].objective):
         half = -(-rows.shape[1] // 2)
         if half < SHORT or not np.isfinite(history[0].objective):
             raise NumericalFailure(Outcome.DIVERGED)
         # The checkpoint is that of the longer pieces, whose fit goes on to here again.
-        return fit_laplace(data, guess, integrator, settings, x0, seed, progress, longest=half)
-    optimum = _Optimum(guess, start, integrator, recording, tuned, settings)
+        return fit_laplace(data, guess, replace(options, checkpoint=None), seed, longest=half)
+    optimum = _Optimum(tuning, tuned, settings)
     how = {name: float(value) for name, value in optimum.solved()._asdict().items()}
-    history[-1] = dataclasses.replace(history[-1], **how)
+    history[-1] = replace(history[-1], **how)
     times = autocorrelation_times(recording, np.asarray(rows))
     posterior, joint, facts = _posterior(optimum, times, how, seed)
-    report(work[-1], work[-1])
+    options.report(work[-1], work[-1])
     noise = np.asarray(tuned.noise)
     diagnosis = diagnose(data, recording, posterior, np.asarray(rows), noise, facts)
     return PosteriorResult(posterior, noise, joint, pieces, tuple(history), facts, diagnosis)
@@ -162,33 +150,34 @@ def _lengths(rows: int) -> list[int]:
 class _Optimum(NamedTuple):
     """What the posterior is built around."""
 
-    guess: FieldPosterior
-    start: Hyper
-    integrator: Integrator
-    recording: Recording
+    tuning: Tuning
     tuned: Tuned
     settings: Laplace
 
     @property
+    def model(self) -> LinearModel:
+        """Under the kernels and the noise that were found."""
+        return self.tuning.model(self.tuned.hyper)
+
+    @property
     def posterior(self) -> FieldPosterior:
-        """The kernels that were found."""
-        return self.tuned.hyper.kernels(self.guess)
+        """Those kernels."""
+        return self.model.posterior
 
     def evidence(self) -> Evidence:
         """The linear model there."""
-        return evidence_of(self.tuned, self.start, self.guess, self.recording)
+        return self.tuning.evidence(self.tuned.hyper, self.tuned.at, self.tuned.found)
 
     def solved(self) -> Solved:
         """How its steps went."""
-        if not self.integrator.implicit:
+        if not self.tuning.integrator.implicit:
             return Solved(jnp.ones(()), jnp.zeros(()))
-        return solved(self.posterior, self.integrator, self.recording, self.tuned.at)
+        return self.model.solved(self.tuned.at)
 
     def with_inflated_noise(self, times: np.ndarray) -> "_Optimum":
         """Under the same kernels, with σ² of each channel so many times larger: that many rows count as one."""
         hyper = self.tuned.hyper._replace(noise=self.tuned.hyper.noise + jnp.log(on_device(times)) / 2)
-        kernels = hyper.kernels(self.guess)
-        at, found = descend(kernels, self.integrator, self.recording, jnp.exp(hyper.noise), self.tuned.at, TIGHT)
+        at, found = self.tuning.model(hyper).descend(self.tuned.at, TIGHT)
         return self._replace(tuned=self.tuned._replace(hyper=hyper, at=at, found=found))
 
 
@@ -201,12 +190,12 @@ def _posterior(
     counted = optimum.with_inflated_noise(times) if (times > 1).any() else optimum
     tuned, posterior = counted.tuned, counted.posterior
     solution = counted.evidence().solution
-    joint = Joint.laplace(optimum.recording, tuned.at, tuned.found.equations, solution, tuned.noise)
+    joint = Joint.laplace(optimum.tuning.recording, tuned.at, tuned.found.equations, solution, tuned.noise)
     for features in dict.fromkeys((asked, feature_counts(optimum.posterior, 0))):
         draws = _draws(counted, joint, features, seed)
         if draws.kind != "failed":
             break
-    joint = dataclasses.replace(joint, stored=draws.stored)
+    joint = replace(joint, stored=draws.stored)
     root = np.asarray(joint.root)
     values = gaussians(posterior.whitened, np.asarray(joint.mean), root @ root.T)
     precision = np.asarray(evidence.solution.precision)
@@ -240,8 +229,7 @@ class _Draws(NamedTuple):
 
 def _draws(optimum: _Optimum, joint: Joint, features: tuple[int, ...], seed: int) -> _Draws:
     """Draws with so many random features for each group."""
-    integrator, recording, tuned = optimum.integrator, optimum.recording, optimum.tuned
-    posterior, settings = optimum.posterior, optimum.settings
+    model, settings, at = optimum.model, optimum.settings, optimum.tuned.at
     drawn, weights = _weighed(optimum, joint, POOL, features, seed)
     if (
         settings.stored * POOL / MOST <= importance_sample_size(weights) < settings.stored
@@ -254,9 +242,9 @@ def _draws(optimum: _Optimum, joint: Joint, features: tuple[int, ...], seed: int
         kept = resampled(Stream.CHOSEN.of(seed), weights, settings.stored)
         return _Draws("weighed", pool, effective, Stored.of(drawn.unknowns, kept, seed))
     rng, count = Stream.RANDOMISED.of(seed), settings.stored
-    random = sample_features(Stream.FEATURES.of(seed), posterior, features, settings.sampling, count)
-    randomisation = Randomisation.of(rng, count, recording, tuned.at)
-    found, ok = randomise_then_optimise(posterior, integrator, recording, tuned.at, tuned.noise, random, randomisation)
+    random = sample_features(Stream.FEATURES.of(seed), model.posterior, features, settings.sampling, count)
+    randomisation = Randomisation.of(rng, count, model.recording, at)
+    found, ok = randomise_then_optimise(model, at, random, randomisation)
     kept = np.flatnonzero(ok)
     failed = len(ok) - len(kept)
     if len(ok) < count or failed > count / 2:
@@ -268,7 +256,6 @@ def _weighed(
     optimum: _Optimum, joint: Joint, pool: int, features: tuple[int, ...], seed: int
 ) -> tuple[Drawn, np.ndarray]:
     """So many draws of the Gaussian for each that would be stored, and what they weigh in the posterior."""
-    posterior, settings, tuned = optimum.posterior, optimum.settings, optimum.tuned
-    drawn = joint.draw(seed, pool * settings.stored, posterior, features, settings.sampling)
-    given = (posterior, optimum.integrator, optimum.recording, tuned.at, tuned.noise, tuned.found.equations)
-    return drawn, weights_of(extra_costs(*given, drawn))
+    model, settings, tuned = optimum.model, optimum.settings, optimum.tuned
+    drawn = joint.draw(seed, pool * settings.stored, model.posterior, features, settings.sampling)
+    return drawn, weights_of(extra_costs(model, tuned.at, tuned.found.equations, drawn))

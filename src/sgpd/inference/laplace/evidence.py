@@ -18,17 +18,7 @@ from jaxtyping import Array, Float
 from sgpd.arrays import Scalar, on_device
 from sgpd.gp import prior_root
 from sgpd.inference.laplace.constants import CONVERGED, ROUNDS, SMALLEST_RADIUS, TIGHT, TRUST_RADIUS, WIDTH
-from sgpd.inference.laplace.linear_model import (
-    Recording,
-    ShootingState,
-    Solution,
-    log_evidence,
-    moved,
-    regression,
-    response,
-    solve,
-)
-from sgpd.inference.laplace.shooting import Linearised, descend
+from sgpd.inference.laplace.linear_model import Linearised, LinearModel, Recording, ShootingState, Solution
 from sgpd.inference.posterior.field import FieldPosterior, LatentGroup
 from sgpd.integrators import Integrator
 
@@ -89,34 +79,6 @@ class Tuned(NamedTuple):
         return jnp.exp(self.hyper.noise)
 
 
-def tune(
-    original: FieldPosterior,
-    start: Hyper,
-    hyper: Hyper,
-    integrator: Integrator,
-    recording: Recording,
-    at: ShootingState,
-    known_noise: bool = False,
-) -> Tuned:
-    """Alternate between the best field and the best kernels and noise; `start` is the centre of their prior."""
-    at, found = descend(hyper.kernels(original), integrator, recording, jnp.exp(hyper.noise), at, TIGHT)
-    values, radius = [_value(hyper, start, original, recording, at, found)], TRUST_RADIUS
-    for _ in range(ROUNDS):
-        proposal = _maximised(hyper, start, original, recording, at, found, radius, known_noise)
-        there = _refitted(proposal, hyper, start, original, integrator, recording, at, found)
-        value = _value(proposal, start, original, recording, *there)
-        if not value > values[-1] - CONVERGED:  # worse, or not a number: the linear model was not to be trusted so far
-            radius /= 4
-            if radius < SMALLEST_RADIUS:
-                return Tuned(hyper, at, found, tuple(values), converged=True)
-            continue
-        hyper, (at, found) = proposal, there
-        values.append(value)
-        if values[-1] - values[-2] < CONVERGED:
-            return Tuned(hyper, at, found, tuple(values), converged=True)
-    return Tuned(hyper, at, found, tuple(values), converged=False)
-
-
 class Evidence(NamedTuple):
     """The linear model under some kernels and noise."""
 
@@ -126,33 +88,56 @@ class Evidence(NamedTuple):
     solution: Solution  # its best unknowns
 
 
-@eqx.filter_jit
-def objective(
-    flat: Float[Array, " h"],
-    start: Hyper,
-    original: FieldPosterior,
-    recording: Recording,
-    at: ShootingState,
-    found: Linearised,
-) -> Evidence:
-    """How good these logarithms are, around the best rollout."""
-    centre, unravel = ravel_pytree(start)
-    width, _ = ravel_pytree(start.width(original))
+class Tuning(eqx.Module):
+    """What is tuned: the kernels of a posterior, and the noise of its model of a recording, under a prior."""
 
-    def minus(flat):
-        hyper = unravel(flat)
-        noise, j = jnp.exp(hyper.noise), response(found.along, hyper.kernels(original))
-        solved = solve(regression(recording, at, found.along, j, noise), (noise / recording.start_std) ** 2, at.u)
-        evidence = log_evidence(recording, solved, noise)
-        return jnp.sum(((flat - centre) / width) ** 2) / 2 - evidence, (evidence, solved)
+    original: FieldPosterior
+    start: Hyper  # the centre of the prior
+    integrator: Integrator
+    recording: Recording
+    known_noise: bool = eqx.field(static=True, default=False)
 
-    (value, rest), gradient = jax.value_and_grad(minus, has_aux=True)(flat)
-    return Evidence(value, gradient, *rest)
+    def model(self, hyper: Hyper) -> LinearModel:
+        """Under these kernels and this noise."""
+        return LinearModel(hyper.kernels(self.original), self.integrator, self.recording, jnp.exp(hyper.noise))
+
+    @eqx.filter_jit
+    def objective(self, flat: Float[Array, " h"], at: ShootingState, found: Linearised) -> Evidence:
+        """How good these logarithms are, around the best rollout."""
+        centre, unravel = ravel_pytree(self.start)
+        width, _ = ravel_pytree(self.start.width(self.original))
+
+        def minus(flat):
+            model = self.model(unravel(flat))
+            solved = model.solve(model.regression(at, found.along, model.response(found.along)), at.u)
+            evidence = model.log_evidence(solved)
+            return jnp.sum(((flat - centre) / width) ** 2) / 2 - evidence, (evidence, solved)
+
+        (value, rest), gradient = jax.value_and_grad(minus, has_aux=True)(flat)
+        return Evidence(value, gradient, *rest)
+
+    def evidence(self, hyper: Hyper, at: ShootingState, found: Linearised) -> Evidence:
+        """The same of logarithms by name."""
+        return self.objective(ravel_pytree(hyper)[0], at, found)
 
 
-def evidence_of(tuned: Tuned, start: Hyper, original: FieldPosterior, recording: Recording) -> Evidence:
-    """How good what was found is."""
-    return objective(ravel_pytree(tuned.hyper)[0], start, original, recording, tuned.at, tuned.found)
+def tune(tuning: Tuning, hyper: Hyper, at: ShootingState) -> Tuned:
+    """Alternate between the best field and the best kernels and noise."""
+    at, found = tuning.model(hyper).descend(at, TIGHT)
+    tuned, radius = Tuned(hyper, at, found, (_value(tuning, hyper, at, found),), converged=False), TRUST_RADIUS
+    for _ in range(ROUNDS):
+        proposal = _maximised(tuning, tuned, radius)
+        there = _refitted(tuning, tuned, proposal)
+        before, value = tuned.values[-1], _value(tuning, proposal, *there)
+        if not value > before - CONVERGED:  # worse, or not a number: the linear model was not to be trusted so far
+            radius /= 4
+            if radius < SMALLEST_RADIUS:
+                return tuned._replace(converged=True)
+            continue
+        tuned = Tuned(proposal, *there, (*tuned.values, value), converged=value - before < CONVERGED)
+        if tuned.converged:
+            break
+    return tuned
 
 
 @eqx.filter_jit
@@ -168,21 +153,22 @@ def _rewhitened(old: LatentGroup, new: LatentGroup) -> Float[Array, "count unkno
     return jax.vmap(block_diag)(values, jax.vmap(jnp.diag)(old.stds / new.stds))
 
 
-def _value(hyper: Hyper, start: Hyper, original, recording, at, found) -> float:
-    return -float(objective(ravel_pytree(hyper)[0], start, original, recording, at, found).minus)
+def _value(tuning: Tuning, hyper: Hyper, at: ShootingState, found: Linearised) -> float:
+    return -float(tuning.evidence(hyper, at, found).minus)
 
 
-def _maximised(hyper: Hyper, start: Hyper, original, recording, at, found, radius: float, known_noise: bool) -> Hyper:
+def _maximised(tuning: Tuning, tuned: Tuned, radius: float) -> Hyper:
+    """The best logarithms within a box around those found so far, by the linear model there."""
     from scipy.optimize import minimize  # slow to import
 
-    flat, unravel = ravel_pytree(hyper)
+    flat, unravel = ravel_pytree(tuned.hyper)
     flat = np.asarray(flat)
     moves = np.full(flat.shape, radius)
-    if known_noise:
-        moves[-hyper.noise.shape[0] :] = 0.0
+    if tuning.known_noise:
+        moves[-tuned.noise.shape[0] :] = 0.0
 
     def evaluate(x):
-        evidence = objective(on_device(x), start, original, recording, at, found)
+        evidence = tuning.objective(on_device(x), tuned.at, tuned.found)
         value = float(evidence.minus)
         return (value, np.asarray(evidence.gradient)) if np.isfinite(value) else (1e10, np.zeros_like(x))
 
@@ -191,24 +177,15 @@ def _maximised(hyper: Hyper, start: Hyper, original, recording, at, found, radiu
     return unravel(on_device(best.x))
 
 
-def _refitted(
-    proposal: Hyper, hyper: Hyper, start: Hyper, original, integrator, recording, at, found
-) -> tuple[ShootingState, Linearised]:
+def _refitted(tuning: Tuning, tuned: Tuned, proposal: Hyper) -> tuple[ShootingState, Linearised]:
     """The best field under new kernels, from the linear model's guess, or from the same values if that leads astray."""
-    changed, noise = proposal.kernels(original), jnp.exp(proposal.noise)
-    by_model, by_values = _guesses(proposal, hyper, start, original, recording, at, found)
-    refitted = descend(changed, integrator, recording, noise, by_model, TIGHT, 1e-3)
-    if refitted[1].cost < 2 * found.cost:
+    model, at = tuning.model(proposal), tuned.at
+    solution = tuning.evidence(proposal, at, tuned.found).solution
+    same = eqx.tree_at(lambda s: s.u, at, rewhitening(tuned.hyper, proposal, tuning.original) @ at.u)
+    refitted = model.descend(_moved(model, at, solution), TIGHT, 1e-3)
+    if refitted[1].cost < 2 * tuned.found.cost:
         return refitted
-    return descend(changed, integrator, recording, noise, by_values, TIGHT)
+    return model.descend(same, TIGHT)
 
 
-_moved = eqx.filter_jit(moved)
-
-
-def _guesses(
-    proposal: Hyper, hyper: Hyper, start: Hyper, original, recording, at, found
-) -> tuple[ShootingState, ShootingState]:
-    solved = objective(ravel_pytree(proposal)[0], start, original, recording, at, found).solution
-    same = rewhitening(hyper, proposal, original) @ at.u
-    return _moved(recording, at, solved, jnp.exp(proposal.noise)), eqx.tree_at(lambda s: s.u, at, same)
+_moved = eqx.filter_jit(LinearModel.moved)

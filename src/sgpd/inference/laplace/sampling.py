@@ -18,45 +18,28 @@ from jaxtyping import Array, Bool, Float, Int
 
 from sgpd.arrays import Scalar, on_device
 from sgpd.inference.laplace.constants import RANDOMISED_AT_ONCE, ROLLED_AT_ONCE, SEARCH_CONVERGED, SEARCH_ITERATIONS
-from sgpd.inference.laplace.linear_model import (
-    Recording,
-    Regression,
-    ShootingState,
-    cost,
-    moved,
-    regression,
-    roll,
-    solve,
-    tangent,
-)
-from sgpd.inference.posterior.field import Features, FieldPosterior
+from sgpd.inference.laplace.linear_model import LinearModel, Recording, Regression, ShootingState
+from sgpd.inference.posterior.field import Features
 from sgpd.inference.posterior.joint import Drawn, Unknowns
-from sgpd.integrators import Integrator
 from sgpd.xla.batches import in_batches
 
 
 def extra_costs(
-    posterior: FieldPosterior,
-    integrator: Integrator,
-    recording: Recording,
-    at: ShootingState,
-    noise: Float[Array, " d"],
-    equations: Regression,
-    drawn: Drawn,
+    model: LinearModel, at: ShootingState, equations: Regression, drawn: Drawn
 ) -> Float[np.ndarray, " draws"]:
     """By how much more draws cost than the linear model around the optimum says: 0 where that model is right."""
     frequencies, weights = drawn.features
-    program = partial(_extra_costs, posterior, integrator, recording, at, noise, equations, frequencies)
+    program = partial(_extra_costs, model, at, equations, frequencies)
     return in_batches(program, (drawn.unknowns, weights), ROLLED_AT_ONCE)
 
 
 @eqx.filter_jit
-def _extra_costs(posterior, integrator, recording: Recording, at: ShootingState, noise, equations, frequencies, draws):
+def _extra_costs(model: LinearModel, at: ShootingState, equations: Regression, frequencies, draws):
     def one(unknowns: Unknowns, weights):
         place = ShootingState(unknowns.u, at.starts.at[:, 0].set(unknowns.starts), at.restart)
-        field = posterior.field(posterior.unravel(place.u), Features(frequencies, weights))
-        expected = equations.cost(place.u, (unknowns.starts - at.starts[:, 0]) / noise[None, :])
-        return cost(recording, place, roll(integrator, field, recording, place), noise) - expected
+        field = model.field(place, Features(frequencies, weights))
+        expected = equations.cost(place.u, (unknowns.starts - at.starts[:, 0]) / model.noise[None, :])
+        return model.cost(place, model.roll(field, place)) - expected
 
     return jax.vmap(one)(*draws)
 
@@ -113,20 +96,14 @@ class _Search(NamedTuple):
 
 
 def randomise_then_optimise(
-    posterior: FieldPosterior,
-    integrator: Integrator,
-    recording: Recording,
-    at: ShootingState,
-    noise: Float[Array, " d"],
-    features: Features,
-    randomisation: Randomisation,
+    model: LinearModel, at: ShootingState, features: Features, randomisation: Randomisation
 ) -> tuple[Unknowns, Bool[Array, " draws"]]:
     """A draw of the posterior for each set of features, and which are usable: the cost is finite, the search has ended.
 
     Features are functions between the inducing points that the data say little about; the inducing values adapt to
     them. Every piece starts once. Where most of the first few are not usable, there are no others.
     """
-    program = partial(_searched, posterior, integrator, recording, at, noise, features.frequencies)
+    program = partial(_searched, model, at, features.frequencies)
     promising = lambda first: bool(np.mean(first[1]) >= 0.5)
     return jax.tree.map(
         on_device, in_batches(program, (features.weights, randomisation), RANDOMISED_AT_ONCE, go_on=promising)
@@ -134,23 +111,23 @@ def randomise_then_optimise(
 
 
 @eqx.filter_jit
-def _searched(posterior, integrator: Integrator, recording: Recording, at: ShootingState, noise, frequencies, draws):
-    prior = (noise / recording.start_std) ** 2
+def _searched(model: LinearModel, at: ShootingState, frequencies, draws):
+    recording, noise = model.recording, model.noise
 
     def one(draw):
         weights, (for_values, for_states, for_starts) = draw
         own = Features(frequencies, weights)
         states = recording.states + noise[None, None, :] * for_states
         centre = recording.centre + recording.start_std[None, :] * for_starts
-        randomised = eqx.tree_at(lambda r: (r.states, r.centre), recording, (states, centre))
+        randomised = eqx.tree_at(lambda m: (m.recording.states, m.recording.centre), model, (states, centre))
 
         def improve(search: _Search) -> _Search:
-            equations, price = _linearised(posterior, integrator, randomised, search.candidate, noise, own, for_values)
+            equations, price = _linearised(randomised, search.candidate, own, for_values)
             better = price < search.cost
             choose = lambda new, old: jax.tree.map(lambda x, y: jnp.where(better, x, y), new, old)
             place, equations = choose((search.candidate, equations), (search.place, search.equations))
             damping = jnp.where(better, search.damping / 5, search.damping * 10)
-            candidate = moved(randomised, place, solve(equations, prior, place.u, damping), noise)
+            candidate = randomised.moved(place, randomised.solve(equations, place.u, damping))
             fall = jnp.where(better, search.cost - price, search.fall)
             lowest = jnp.where(better, price, search.cost)
             return _Search(candidate, place, equations, lowest, damping, fall, search.count + 1)
@@ -167,10 +144,10 @@ def _searched(posterior, integrator: Integrator, recording: Recording, at: Shoot
     return jax.vmap(one)(draws)
 
 
-def _linearised(posterior, integrator, recording: Recording, at: ShootingState, noise, features: Features, prior_mean):
-    along, j = tangent(posterior, integrator, recording, at, features)
-    equations = regression(recording, at, along, j, noise, starts=1)
+def _linearised(model: LinearModel, at: ShootingState, features: Features, prior_mean: Float[Array, " p"]):
+    along, j = model.tangent(at, features)
+    equations = model.regression(at, along, j, starts=1)
     equations = equations._replace(
         square=equations.square + prior_mean @ prior_mean, right=equations.right + prior_mean
     )
-    return equations, cost(recording, at, along.rows, noise, prior_mean)
+    return equations, model.cost(at, along.rows, prior_mean)

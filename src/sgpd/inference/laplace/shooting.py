@@ -8,38 +8,18 @@ the last one's field. All stages are one compiled program: a mask says where to 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
-from sgpd.arrays import Scalar, on_device
+from sgpd.arrays import on_device
 from sgpd.inference.initial import gaussians
-from sgpd.inference.laplace.constants import ENOUGH, ITERATIONS
-from sgpd.inference.laplace.linear_model import (
-    Recording,
-    Regression,
-    ShootingState,
-    Solution,
-    Tangent,
-    cost,
-    moved,
-    regression,
-    solve,
-    tangent,
-)
+from sgpd.inference.laplace.linear_model import LinearModel, Recording, ShootingState
 from sgpd.inference.posterior.field import FieldPosterior
-from sgpd.integrators import Integrator
-
-
-class Linearised(NamedTuple):
-    """The model seen from one iterate."""
-
-    along: Tangent
-    equations: Regression
-    cost: Scalar
 
 
 class ShootingResult(NamedTuple):
@@ -50,75 +30,19 @@ class ShootingResult(NamedTuple):
     noise: Float[np.ndarray, " d"]
 
 
-def multiple_shooting(
-    posterior: FieldPosterior,
-    integrator: Integrator,
-    recording: Recording,
-    rows: Float[np.ndarray, "r n d"],
-    noise: Float[np.ndarray, " d"],
-    lengths: Sequence[int],
-) -> ShootingResult:
+def multiple_shooting(model: LinearModel, rows: Float[np.ndarray, "r n d"], lengths: Sequence[int]) -> ShootingResult:
     """Fit with restarts every `lengths[0]` rows, then every `lengths[1]` ..., from a first guess of field and rows."""
-    u = posterior.flat_mean
+    posterior, u, noise = model.posterior, model.posterior.flat_mean, np.asarray(model.noise)
     for length in lengths:
         restart = jnp.broadcast_to(jnp.arange(rows.shape[1]) % length == 0, rows.shape[:2])
-        at = ShootingState(u, on_device(rows), restart)
-        at, found = descend(posterior, integrator, recording, on_device(noise), at)
+        at, found = model.descend(ShootingState(u, on_device(rows), restart))
         u, rows = at.u, np.asarray(found.along.rows)
-        covariance = np.linalg.inv(
-            np.asarray(improved(recording, at, found.equations, on_device(noise), jnp.array(0.0))[1].precision)
-        )
-        noise = _noise(recording, rows, noise, int(restart.sum()), len(covariance) - np.trace(covariance))
+        covariance = np.linalg.inv(np.asarray(model.improved(at, found.equations, jnp.array(0.0))[1].precision))
+        field_parameters = len(covariance) - np.trace(covariance)
+        noise = _noise(model.recording, rows, noise, int(restart.sum()), field_parameters)
+        model = replace(model, noise=on_device(noise))
     values = gaussians(posterior.whitened, np.asarray(u), covariance)
     return ShootingResult(eqx.tree_at(lambda f: f.values, posterior, values), rows, noise)
-
-
-def descend(
-    posterior: FieldPosterior,
-    integrator: Integrator,
-    recording: Recording,
-    noise: Float[Array, " d"],
-    at: ShootingState,
-    enough: float = ENOUGH,
-    damping: float = 1e-2,
-) -> tuple[ShootingState, Linearised]:
-    """Levenberg-Marquardt: a step that lowers the cost is taken and trusted more, another is shortened."""
-    here = linearise(posterior, integrator, recording, at, noise)
-    for _ in range(ITERATIONS):
-        new, _ = improved(recording, at, here.equations, noise, on_device(damping))
-        there = linearise(posterior, integrator, recording, new, noise)
-        if not float(there.cost) < float(here.cost):  # also where it is not a number
-            damping *= 10
-            if damping > 1e8:
-                break
-            continue
-        done = float(here.cost - there.cost) < enough * float(here.cost)
-        here, at, damping = there, new, damping / 5
-        if done:
-            break
-    return at, here
-
-
-@eqx.filter_jit
-def linearise(
-    posterior: FieldPosterior,
-    integrator: Integrator,
-    recording: Recording,
-    at: ShootingState,
-    noise: Float[Array, " d"],
-) -> Linearised:
-    """The linear model around an iterate, and what the iterate costs."""
-    along, j = tangent(posterior, integrator, recording, at)
-    return Linearised(along, regression(recording, at, along, j, noise), cost(recording, at, along.rows, noise))
-
-
-@eqx.filter_jit
-def improved(
-    recording: Recording, at: ShootingState, equations: Regression, noise: Float[Array, " d"], damping: Scalar
-) -> tuple[ShootingState, Solution]:
-    """The next iterate."""
-    solution = solve(equations, (noise / recording.start_std) ** 2, at.u, damping)
-    return moved(recording, at, solution, noise), solution
 
 
 def _noise(recording: Recording, rows, noise, restarts: int, field_parameters: float) -> np.ndarray:

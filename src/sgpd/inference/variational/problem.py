@@ -17,7 +17,7 @@ from sgpd.errors import BadInput
 from sgpd.gp import FramedGaussian, Kernel, SquaredExponential
 from sgpd.gp.features import Sampling
 from sgpd.inference.constants import START_STD
-from sgpd.inference.laplace.linear_model import Recording
+from sgpd.inference.laplace.linear_model import LinearModel, Recording
 from sgpd.inference.laplace.shooting import multiple_shooting
 from sgpd.inference.posterior.field import FieldPosterior
 from sgpd.inference.starts import pinned_starts, smoothed_rows
@@ -105,7 +105,8 @@ def prepare(
     if settings.shooting:
         guess = guess.plain()
         lengths = [n for n in SHOOTING if n < longest] + [longest]
-        best = multiple_shooting(guess, integrator, Recording.of(data, pieces, pinned), rows, noise, lengths)
+        model = LinearModel(guess, integrator, Recording.of(data, pieces, pinned), on_device(noise))
+        best = multiple_shooting(model, rows, lengths)
         framed = tuple(FramedGaussian.around(q.plain()) for q in best.posterior.whitened)
         guess, rows = eqx.tree_at(lambda q: q.values, guess, framed), best.rows
         noise = best.noise if settings.noise_std is None else noise

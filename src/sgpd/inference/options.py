@@ -1,0 +1,27 @@
+"""How a recording is fitted, whatever the engine."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from sgpd.integrators import Integrator
+
+Progress = Callable[[int, int], None]  # told (work done, work in all)
+Settings = TypeVar("Settings")
+
+
+@dataclass(frozen=True)
+class FitOptions(Generic[Settings]):
+    """What stays the same for all seeds."""
+
+    integrator: Integrator
+    settings: Settings  # of the engine
+    x0: str  # "latent", "known" or "observed"
+    progress: Progress | None = None
+    checkpoint: str | Path | None = None
+
+    def report(self, done: int, total: int):
+        """Tell how far the fit is, if anybody listens."""
+        if self.progress is not None:
+            self.progress(done, total)
