@@ -39,7 +39,7 @@ def test_a_truncated_file_is_refused_with_its_name(length, tmp_path):
     path = tmp_path / "cut.npz"
     save_result(result("pendulum", "sgpd", 0), path)
     path.write_bytes(path.read_bytes()[:length])
-    with pytest.raises(ValueError, match=r"cut\.npz.*Delete it"):
+    with pytest.raises(ValueError, match=r"cut\.npz.*delete it"):
         load_result(path)
 
 
