@@ -23,7 +23,7 @@ LEVEL = {unit: level for level, units in enumerate(LAYERS.split("|")) for unit i
 OUTSIDE = {"paper"}
 ROOT = "sgpd"  # the lazy public names: whoever imports them may get any layer
 ENTRY = {"cli", "__main__"}
-HEAVY = {"jax", "jaxlib", "matplotlib", "pandas", "scipy"}
+HEAVY = {"jax", "jaxlib", "jinja2", "matplotlib", "pandas", "scipy"}
 
 MODULES = sorted(SOURCE.rglob("*.py"))
 

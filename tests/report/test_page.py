@@ -129,17 +129,29 @@ def test_every_drawn_value_is_a_number_and_no_line_has_more_points_than_allowed(
             assert len(values) <= 2 * 2000
 
 
+def page_full_of(words: str, case) -> str:
+    """The page where every name and every text from outside are these words."""
+    about = About(words, words, ((words, words),), ((words, words),), {words: words}, problems=(words,))
+    names = (words, "q")
+    model = dataclasses.replace(case.model, names=names)
+    data = dataclasses.replace(case.data, names=names, run_names=(words,))
+    return render(gather(model, data, CHECKS, about))
+
+
 def test_texts_from_outside_are_escaped(pendulum):
-    evil = '</script><script>alert("x")</script>'
-    about = About(evil, evil, ((evil, evil),), ((evil, evil),), {evil: evil}, problems=(evil,))
-    names = (evil, "q")
-    model = dataclasses.replace(pendulum.model, names=names)
-    data = dataclasses.replace(pendulum.data, names=names, run_names=(evil,))
-    page = render(gather(model, data, CHECKS, about))
+    page = page_full_of('</script><script>alert("x")</script>', pendulum)
     assert "alert(" in page
     assert '<script>alert("x")' not in page
     assert page.count("<script") == 3
     assert Outline(page).open == []
+
+
+@pytest.mark.parametrize("words", ["{{ 7*7 }}", "{% raw %}{# q", "{% endraw %}\"'&amp;<b>"])
+def test_what_means_something_to_templates_or_attributes_stays_what_was_written(pendulum, words):
+    outline = Outline(page_full_of(words, pendulum))
+    assert outline.open == []
+    assert ("h1", words) in outline.headings
+    assert any(words in alt for alt in outline.alts)
 
 
 def test_only_the_pages_own_scripts_may_run_and_nothing_may_be_fetched(page):

@@ -27,6 +27,11 @@ class Figure:
     reading: Reading
     menu: str = ""  # what the menu chooses
 
+    @property
+    def plots_by_id(self) -> dict[str, Plot]:
+        """Under the names by which the page's script finds their places."""
+        return {f"plot-{self.id}-{index}": plot for index, plot in enumerate(self.plots)}
+
 
 @dataclass(frozen=True)
 class Table:

@@ -1,11 +1,10 @@
 """The report: one HTML page that needs nothing but itself."""
 
-import base64
-import hashlib
 from collections.abc import Callable
-from html import escape
 from importlib.resources import files
 from pathlib import Path
+
+from markupsafe import Markup
 
 from sgpd.checks import CheckReport
 from sgpd.data import Trajectories
@@ -15,7 +14,6 @@ from sgpd.models import Model
 from sgpd.plots.interactive import to_json
 from sgpd.report.about import About
 from sgpd.report.content import Figure, Section
-from sgpd.report.elements import plot_id, section, verdict_box
 from sgpd.report.material import Material, gather
 from sgpd.report.sections.calibration import calibration_section
 from sgpd.report.sections.conservation import conservation_section
@@ -26,6 +24,7 @@ from sgpd.report.sections.listing import checks_section
 from sgpd.report.sections.origin import data_line, origin_section
 from sgpd.report.sections.portrait import portrait_section
 from sgpd.report.sections.residuals import residuals_section
+from sgpd.report.templating import TEMPLATES
 from sgpd.writing import write_whole
 
 # The order of the page.
@@ -39,31 +38,6 @@ SECTIONS: tuple[Callable[[Material], Section], ...] = (
     checks_section,
     origin_section,
 )
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="color-scheme" content="light dark">
-<meta name="generator" content="sgpd">
-<title>{title}: sgpd report</title>
-<style>{style}</style>
-</head>
-<body>
-<header><h1>{title}</h1><button type="button" id="theme" aria-pressed="false">Dark</button></header>
-<main>
-{box}
-<nav aria-label="Sections"><ol>{contents}</ol></nav>
-{sections}
-</main>
-<script type="application/json" id="plots">{plots}</script>
-<script>{plotly}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
 
 
 def write_report(
@@ -94,18 +68,16 @@ def render(material: Material) -> str:
     from plotly.offline import get_plotlyjs
 
     sections = [make(material) for make in SECTIONS]
-    overall = verdict(material.model, material.checks, material.held_out)
-    plotly, script = get_plotlyjs(), _beside("page.js")
-    return _PAGE.format(
-        policy=_policy(plotly, script),
-        title=escape(material.about.title),
-        style=_beside("page.css"),
-        box=verdict_box(overall, [f"Data: {data_line(material)}.", _model_line(material), _energy_line(material)]),
-        contents="".join(f'<li><a href="#{each.id}">{escape(each.title)}</a></li>' for each in sections),
-        sections="\n".join(section(number, each) for number, each in enumerate(sections, 1)),
+    lines = (f"Data: {data_line(material)}.", _model_line(material), _energy_line(material))
+    return TEMPLATES.get_template("page.html.j2").render(
+        title=material.about.title,
+        overall=verdict(material.model, material.checks, material.held_out),
+        lines=[line for line in lines if line],
+        sections=sections,
         plots=_plots(sections),
-        plotly=plotly,
-        script=script,
+        plotly=Markup(get_plotlyjs()),  # Markup: of the package that is installed here, and known by its hash
+        style=_beside("page.css"),
+        script=_beside("page.js"),
     )
 
 
@@ -122,19 +94,13 @@ def _energy_line(material: Material) -> str:
     return f"Run {name}: {course.sentence('the energy', material.lasting(course.times[-1] - course.times[0]))}"
 
 
-def _beside(name: str) -> str:
-    return files("sgpd.report").joinpath(name).read_text(encoding="utf-8")
+def _beside(name: str) -> Markup:
+    """A file of this package: Markup, because nothing in it comes from outside."""
+    return Markup(files("sgpd.report").joinpath(name).read_text(encoding="utf-8"))
 
 
-def _policy(*scripts: str) -> str:
-    """Only these scripts run, and nothing is fetched from anywhere."""
-    hashes = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode("ascii") for each in scripts]
-    allowed = " ".join(f"'sha256-{each}'" for each in hashes)
-    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"
-
-
-def _plots(sections: list[Section]) -> str:
-    """All plots for the script; no text in it can end the element that holds it."""
+def _plots(sections: list[Section]) -> Markup:
+    """All plots for the script: Markup, because a browser reads no escapes there; no text in it can end the element."""
     figures = [block for each in sections for block in each.blocks if isinstance(block, Figure)]
-    plots = {plot_id(f, index): plot for f in figures for index, plot in enumerate(f.plots)}
-    return to_json(plots).replace("<", "\\u003c")
+    plots = {name: plot for figure in figures for name, plot in figure.plots_by_id.items()}
+    return Markup(to_json(plots).replace("<", "\\u003c"))

@@ -120,6 +120,15 @@ def test_the_page_can_be_written_from_nothing_and_again_with_more(tmp_path):
     assert all(QUICK in caption.split("</figcaption>")[0] for caption in text.split("<figcaption>")[1:])
 
 
+def test_what_means_something_to_templates_or_to_html_is_text(tmp_path):
+    hostile = "{{ 7*7 }} {% raw %} \"'<script>x</script>"
+    write_page(tmp_path, [result("rigid-body", "sgpd", 0)], ABOUT | {"command": hostile, "notes": hostile})
+    text, found = outline(tmp_path)
+    for place in (text.split("<figcaption>")[1], text.split('id="notes"')[1]):
+        assert "{{ 7*7 }} {% raw %}" in place
+    assert "script" not in found.tags
+
+
 def test_the_same_results_give_the_same_files(tmp_path):
     for name in ("one", "two"):
         write_page(tmp_path / name, [result("pendulum", "sgpd", 0)], ABOUT)

@@ -3,11 +3,12 @@
 import base64
 import io
 import json
-from html import escape
 from importlib.resources import files
 from pathlib import Path
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
+from markupsafe import Markup
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
@@ -17,8 +18,15 @@ from sgpd.paper.output.tables import QUICK, About, tables
 from sgpd.paper.results import Result, sorted_rows
 from sgpd.writing import write_whole
 
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-SCROLL = '<div class="scroll" tabindex="0" role="region" aria-label="{}">'
+TEMPLATES = Environment(
+    loader=PackageLoader("sgpd.paper.output"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+SCROLL = '<div class="scroll" tabindex="0" role="region" aria-label="table"><table>'
 NEVER = {"Date": None}  # the same numbers give the same file
 
 
@@ -39,7 +47,7 @@ def write_page(out: Path, results: list[Result], about: About) -> Path:
     for name, draw in FIGURES.items():
         drawn = draw(results)
         if drawn is not None:
-            figures.append(_figure(drawn, _save(drawn.figure, out / "figures" / name), about))
+            figures.append(_shown(drawn, _save(drawn.figure, out / "figures" / name)))
             markdown.append(f"### {drawn.title}\n\n![{drawn.alt}](figures/{name}.png)\n\n{drawn.caption}\n")
     write_whole(out / "paper.md", "\n".join([text, "## Figures\n", *markdown]).encode())
     write_whole(out / "paper.html", _page(text, figures, about).encode())
@@ -58,19 +66,15 @@ def _save(figure: Figure, path: Path) -> bytes:
     return svg.getvalue()
 
 
-def _figure(drawn: Drawn, svg: bytes, about: About) -> str:
+def _shown(drawn: Drawn, svg: bytes) -> dict:
+    """What the page says of a figure; it holds the picture itself."""
     width, height = (round(96 * inches) for inches in drawn.figure.get_size_inches())
     source = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
-    quick = f" {QUICK}" if about["quick"] else ""
-    caption = f"{escape(drawn.caption)} Drawn by <code>{escape(about['command'])}</code>.{quick}"
-    return (
-        f"<h3>{escape(drawn.title)}</h3>\n<figure>{SCROLL.format(escape(drawn.title))}"
-        f'<img src="{source}" alt="{escape(drawn.alt)}" width="{width}" height="{height}"></div>'
-        f"<figcaption>{caption}</figcaption></figure>"
-    )
+    words = {"title": drawn.title, "caption": drawn.caption, "alt": drawn.alt}
+    return words | {"source": source, "width": width, "height": height}
 
 
-def _html(markdown: str) -> str:
+def _html(markdown: str) -> Markup:
     """Markdown as a part of the page: headings one level down, tables in boxes that scroll."""
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = reader.parse(markdown)
@@ -78,41 +82,19 @@ def _html(markdown: str) -> str:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(int(token.tag[1]) + 1, 6)}"
     html = reader.renderer.render(tokens, reader.options, {})
-    return html.replace("<table>", f"{SCROLL.format('table')}<table>").replace("</table>", "</table></div>")
+    # Markup: with "html" off the reader has escaped every text.
+    return Markup(html.replace("<table>", SCROLL).replace("</table>", "</table></div>"))
 
 
-def _page(text: str, figures: list[str], about: About) -> str:
+def _page(text: str, figures: list[dict], about: About) -> str:
     style = files("sgpd.paper.output").joinpath("page.css").read_text(encoding="utf-8")
     notes = about["notes"] if about["notes"].startswith("# ") else f"# Notes\n\n{about['notes']}"
-    warning = f'<p class="quick"><strong>{QUICK}</strong></p>' if about["quick"] else ""
-    drawn = "\n".join(figures) or "<p>No result yet that could be drawn.</p>"
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<title>Structure-preserving Gaussian process dynamics: the paper's experiments</title>
-<style>
-{style}</style>
-</head>
-<body>
-<header>
-<h1>The paper's experiments, made again</h1>
-{warning}
-<nav aria-label="Contents"><a href="#tables">Tables</a> <a href="#figures">Figures</a> <a href="#notes">Notes</a></nav>
-</header>
-<main>
-<section id="tables">
-{_html(text)}</section>
-<section id="figures">
-<h2>Figures</h2>
-{drawn}
-</section>
-<section id="notes">
-{_html(notes)}</section>
-</main>
-</body>
-</html>
-"""
+    return TEMPLATES.get_template("page.html.j2").render(
+        # Markup: both stand in this package.
+        style=Markup(style),
+        quick=Markup(QUICK if about["quick"] else ""),
+        command=about["command"],
+        tables=_html(text),
+        figures=figures,
+        notes=_html(notes),
+    )
