@@ -16,7 +16,7 @@ def to_json(plots: dict[str, Plot]) -> str:
     arrays: dict[str, tuple[int, dict]] = {}
     drawn = {name: _plot(plot) for name, plot in plots.items()}
     for trace in (trace for plot in drawn.values() for trace in plot["traces"]):
-        for axis in trace.keys() & {"x", "y", "z"}:
+        for axis in [axis for axis in ("x", "y", "z") if axis in trace]:  # not as a set has them: the same page again
             array = trace[axis]
             trace[axis] = arrays.setdefault(json.dumps(array), (len(arrays), array))[0]
     content = {"arrays": [array for _, array in arrays.values()], "plots": drawn}
