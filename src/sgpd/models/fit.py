@@ -12,7 +12,7 @@ import numpy as np
 from sgpd.checks import require_compatible
 from sgpd.data import Trajectories, Windows, excerpts, sign_test
 from sgpd.data.smoothing import smooth_run
-from sgpd.errors import BadInput, SgpdWarning, unknown_name
+from sgpd.errors import BadInput, CheckWarning, SgpdWarning, unknown_name
 from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.facts import Selection
 from sgpd.inference.initial import initial_posterior
@@ -26,7 +26,7 @@ from sgpd.inference.variational.problem import Variational, prepare, side_by_sid
 from sgpd.integrators import Integrator
 from sgpd.integrators import get as get_integrator
 from sgpd.models.facts import Facts, RecordingFacts
-from sgpd.models.model import Model
+from sgpd.models.model import TOLD, Model
 from sgpd.models.pieces import Pieces
 from sgpd.structures import Structure
 from sgpd.structures import get as get_structure
@@ -99,7 +99,7 @@ def fit(
                 chosen = (
                     f"Integrator: {method.name} (order {method.order}), chosen for '{structure.name}' and this step."
                 )
-                models = [dataclasses.replace(model, notes=(chosen, *model.notes)) for model in models]
+                models = [dataclasses.replace(model, remarks=(chosen, *model.remarks)) for model in models]
         else:
             models = _variational(recordings, guesses, seeds, method, settings, x0, progress, checkpoint)
     models = [_noting_excerpts(model, *each) for model, *each in zip(models, recordings, whole, strict=True)]
@@ -110,7 +110,7 @@ def _noting_excerpts(model: Model, used: Trajectories, whole: Trajectories) -> M
     if used.rows == whole.rows:
         return model
     said = f"The fit used {used.rows:,} of {whole.rows:,} rows: stretches of {LONGEST} rows, spread evenly."
-    return dataclasses.replace(model, notes=(*model.notes, said))
+    return dataclasses.replace(model, remarks=(*model.remarks, said))
 
 
 def _warn_of_swapped_roles(structure: Structure, data: Trajectories):
@@ -172,9 +172,9 @@ def _laplace(
     checkpoint: str | Path | None,
 ) -> Model:
     found = fit_laplace(data, guess, integrator, settings, x0, seed, progress, checkpoint)
-    attention = tuple(f"{c.sentence} {c.remedy}" for c in found.diagnosis.checks if c.verdict in ("ATTENTION", "FAIL"))
-    for sentence in attention:
-        warnings.warn(sentence, SgpdWarning, stacklevel=3)
+    for check in found.diagnosis.checks:
+        if check.verdict in TOLD:
+            warnings.warn(check.words, CheckWarning, stacklevel=3)
     return Model(
         posterior=found.posterior,
         integrator=integrator,
@@ -190,7 +190,7 @@ def _laplace(
         history=found.history,
         run_names=data.run_names,
         facts=Facts(RecordingFacts.of(data), fit=found.facts),
-        notes=found.diagnosis.notes + attention,
+        remarks=found.diagnosis.remarks,
         diagnosis=found.diagnosis.checks,
     )
 

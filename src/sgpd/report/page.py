@@ -9,8 +9,7 @@ from pathlib import Path
 
 from sgpd.checks import CheckReport
 from sgpd.data import Trajectories
-from sgpd.judging import HeldOut
-from sgpd.judging.overall import verdict
+from sgpd.judging import Assessment, HeldOut
 from sgpd.models import Model
 from sgpd.plots.interactive import to_json
 from sgpd.report.about import About
@@ -70,7 +69,7 @@ def write_report(
     path: str | Path,
     model: Model,
     data: Trajectories,
-    checks: CheckReport,
+    checks: Assessment | CheckReport,
     about: About,
     held_out: HeldOut | None = None,
 ) -> Path:
@@ -79,9 +78,9 @@ def write_report(
     **Arguments:**
 
     - `data`: the recording that was fitted.
-    - `checks`: of `model.check`.
+    - `checks`: of `model.check`, or claims that were measured in another way.
     - `about`: where the model comes from.
-    - `held_out`: how forecasts compare with what was held out of the fit, where something was.
+    - `held_out`: the forecasts of what was held out of the fit, where `model.check` did not make them.
     """
     material = gather(model, data, checks, about, held_out)
     path = Path(path)
@@ -94,7 +93,7 @@ def render(material: Material) -> str:
     from plotly.offline import get_plotlyjs
 
     sections = [make(material) for make in SECTIONS]
-    overall = verdict(material.model, material.checks, material.held_out)
+    overall = material.assessment.overall
     plotly, script = get_plotlyjs(), _beside("page.js")
     return _PAGE.format(
         policy=_policy(plotly, script),

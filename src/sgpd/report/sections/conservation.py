@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from sgpd.checks import determinant_error, step_jacobian, symplectic_defect
+from sgpd.checks import CheckId, determinant_error, step_jacobian, symplectic_defect
 from sgpd.fields import Field, taken
 from sgpd.plots.marks import (
     BLUE,
@@ -96,7 +96,7 @@ def _along_paths(material: Material, view: View, kept: Kept) -> Figure:
     energy = kept.name == "H"
     shown = found if energy else np.maximum(np.abs(found), ROUNDING)
     marks = tuple(Line(times, row, "one path", BLUE, width=0.8, opacity=0.6) for row in shown)
-    limits = _limits(material, "energy_wander" if energy else "invariant")
+    limits = _limits(material, CheckId.ENERGY_WANDER if energy else CheckId.INVARIANT)
     rules = tuple(Rule(at, "limit", "y") for limit in limits for at in ((limit, -limit) if energy else (limit,)))
     panel = Panel(material.time, f"change of {kept.name}, relative", marks, rules=rules, log=not energy)
     worst, last = np.abs(found).max(), np.abs(found[:, -1]).max()
@@ -104,15 +104,15 @@ def _along_paths(material: Material, view: View, kept: Kept) -> Figure:
         f"{kept.name} changes by at most {worst:.1e} along {len(found)} paths over "
         f"{material.lasting(times[-1] - times[0])}; at their end it differs from the start by at most {last:.1e}."
     )
-    ids = ("energy_wander", "energy_trend", "invariant")
-    words = [alt, *(check.sentence for check in material.checks.checks if check.id in ids)]
+    ids = (CheckId.ENERGY_WANDER, CheckId.ENERGY_TREND, CheckId.INVARIANT)
+    words = [alt, *material.assessment.sentences(*ids)]
     title = "Energy along drawn paths" if energy else "Invariant along drawn paths"
     return Figure("energy", title, (Plot((panel,), alt, height=320),), " ".join(words), ALONG)
 
 
-def _limits(material: Material, check_id: str) -> list[float]:
+def _limits(material: Material, check_id: CheckId) -> list[float]:
     """The limit of a check; none where it was not made."""
-    return [c.limit for c in material.checks.checks if c.id == check_id and c.limit is not None]
+    return [c.limit for c in material.assessment.checks if c.id == check_id and c.limit is not None]
 
 
 @eqx.filter_jit
@@ -138,7 +138,7 @@ def _single_steps(material: Material, view: View) -> Figure:
             worst = np.maximum(np.asarray(values).max(axis=0), ROUNDING)
             marks.append(Dots(times[rows], worst, label, colour, symbol, 6))
             said.append(f"{label} is at most {worst.max():.1e}")
-    limits = _limits(material, "determinant")
+    limits = _limits(material, CheckId.DETERMINANT)
     alt = f"{'; '.join(said)}, on {len(paths)} paths (limit {', '.join(f'{limit:.0e}' for limit in limits)})."
     rules = tuple(Rule(limit, "limit", "y") for limit in limits)
     panel = Panel(material.time, f"worst of {len(paths)} paths", tuple(marks), rules=rules, log=True)
@@ -148,7 +148,7 @@ def _single_steps(material: Material, view: View) -> Figure:
 
 def _along_recording(material: Material, kept: Kept) -> Figure:
     plots = tuple(_course_plot(material, kept.name, name, course) for name, course in recorded_courses(material))
-    said = [check.sentence for check in material.model.diagnosis if check.id == "recorded_energy"]
+    said = material.assessment.sentences(CheckId.RECORDED_ENERGY)
     shown = [view.fitted.run for view in material.views if view.fitted is not None]
     if any(len(run) > LONG for run in shown):
         said.append(f"Of long runs {BLOCKS} excerpts are shown.")

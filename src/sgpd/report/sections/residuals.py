@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sgpd.checks import CheckId
 from sgpd.data.smoothing import noise_std
 from sgpd.plots.marks import BLUE, CYCLE, SYMBOLS, Band, Dots, Line, Mark, Panel, Plot, Rule, thinned
 from sgpd.report.content import Box, Figure, Reading, Section, Table
@@ -41,7 +42,7 @@ def residuals_section(material: Material) -> Section:
     left = [left_over(fitted, material.model.noise_std) for _, fitted in views]
     plots = tuple(_plot(material, name, one) for (name, _), one in zip(views, left, strict=True))
     caption = plots[0].alt
-    said = [check.sentence for check in material.model.diagnosis if check.id in ("residuals", "noise")]
+    said = material.assessment.sentences(CheckId.RESIDUALS, CheckId.NOISE)
     figure = Figure("residuals", "Standardised residuals", plots, " ".join([caption, *said]), READING, "Run")
     return Section("residuals", "Residuals", (figure, _table(material, left)))
 
