@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,9 +9,10 @@ from jaxtyping import Array, Float
 
 from sgpd.arrays import on_device
 from sgpd.checks import Check, CheckId
-from sgpd.data import Run, Trajectories
-from sgpd.data.smoothing import noise_std, smooth_run
+from sgpd.data import Trajectories
+from sgpd.data.smoothing import noise_std
 from sgpd.inference.constants import FEW
+from sgpd.inference.course import BLOCKS, Course, along_recording
 from sgpd.inference.facts import FitFacts
 from sgpd.inference.initial import leads_out
 from sgpd.inference.laplace.linear_model import Recording
@@ -23,7 +23,6 @@ ROUGH = 1.5  # noise found, against what the recording's own roughness shows
 UNSOLVED = 0.5  # share of steps that did not converge, from which nothing that a fit says means anything
 TREND = 5.0  # standard errors of a slope of the energy
 SPARSE = 1e-3  # unexplained prior variance (Nyström residual) where the recording goes, as a share
-BLOCKS = 12
 MORE = "`--inducing N`, in Python `inference=Laplace(inducing=N)`"
 MISSING = (  # what to do where even a free field does not fit
     f"The system may have inputs or states that were not recorded; record more often, or try more points ({MORE})."
@@ -204,8 +203,8 @@ def _recorded_energy(data: Trajectories, posterior: FieldPosterior) -> Check | N
     if not long:
         sentence = f"The recording's energy was not followed: no run has {3 * BLOCKS} rows."
         return Check(CheckId.RECORDED_ENERGY, title, None, TREND, "NOT MEASURED", sentence, "Record longer runs.")
-    fitted = [_slope(_block_means(energy, run)) for run in long]
-    slope, error = np.mean([s for s, _ in fitted]), np.sqrt(np.sum([e**2 for _, e in fitted])) / len(fitted)
+    found = [Course.of(run.times, along_recording(energy, run)) for run in long]
+    slope, error = np.mean([c.slope for c in found]), np.sqrt(np.sum([c.error**2 for c in found])) / len(found)
     value = float(abs(slope) / max(error, 1e-300))
     if value < TREND:
         sentence = f"The energy of the recorded states has no trend ({value:.1f} standard errors, limit {TREND:g})."
@@ -214,25 +213,6 @@ def _recorded_energy(data: Trajectories, posterior: FieldPosterior) -> Check | N
     sentence = f"The energy of the recorded states {word} steadily ({slope / error:+.0f} standard errors)."
     remedy = "A Hamiltonian structure has no friction or drive; use the structure 'free' if the system has."
     return Check(CheckId.RECORDED_ENERGY, title, value, TREND, "ATTENTION", sentence, remedy)
-
-
-def _block_means(energy, run: Run) -> np.ndarray:
-    along = np.asarray(_energies(energy, on_device(smooth_run(run).states)))
-    size = len(along) // BLOCKS
-    return along[: size * BLOCKS].reshape(BLOCKS, size).mean(axis=1)
-
-
-@eqx.filter_jit
-def _energies(energy, states: Float[Array, "n d"]) -> Float[Array, " n"]:
-    return jax.vmap(energy)(states)
-
-
-def _slope(values: np.ndarray) -> tuple[float, float]:
-    """Slope of a straight line through equally spaced values, and its standard error."""
-    t = np.arange(len(values)) - (len(values) - 1) / 2
-    slope = t @ values / (t @ t)
-    left = values - values.mean() - slope * t
-    return float(slope), float(np.sqrt(left @ left / (len(values) - 2) / (t @ t)))
 
 
 def _inducing(posterior: FieldPosterior, rows: np.ndarray) -> Check:

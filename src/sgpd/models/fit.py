@@ -77,7 +77,7 @@ def fit(
     """
     seeds = [seed] if isinstance(seed, int) else list(seed)
     whole = _one_each(data, Trajectories, len(seeds), "data")
-    recordings = [excerpts(recording, MOST, LONGEST) for recording in whole]
+    recordings = [rows_used(recording) for recording in whole]
     structure = get_structure(structure) if isinstance(structure, str) else structure
     structure = structure.named(recordings[0].names)
     method = choose_integrator(integrator, structure, whole[0])
@@ -104,6 +104,11 @@ def fit(
             models = _variational(recordings, guesses, seeds, method, settings, x0, progress, checkpoint)
     models = [_noting_excerpts(model, *each) for model, *each in zip(models, recordings, whole, strict=True)]
     return models[0] if isinstance(seed, int) else models
+
+
+def rows_used(data: Trajectories) -> Trajectories:
+    """What a fit takes of a recording: all of it, or of a long one excerpts."""
+    return excerpts(data, MOST, LONGEST)
 
 
 def _noting_excerpts(model: Model, used: Trajectories, whole: Trajectories) -> Model:
@@ -237,7 +242,7 @@ def choose_integrator(integrator: str | Integrator, structure: Structure, data: 
     if integrator != "auto":
         return get_integrator(integrator)
     usual, for_long_steps = structure.integrators
-    if usual == for_long_steps or _turn(excerpts(data, MOST, LONGEST)) < _LONG:
+    if usual == for_long_steps or _turn(rows_used(data)) < _LONG:
         return get_integrator(usual)
     return get_integrator(for_long_steps)
 

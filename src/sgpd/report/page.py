@@ -7,7 +7,7 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from sgpd.checks import CheckReport
+from sgpd.checks import CheckId, CheckReport
 from sgpd.data import Trajectories
 from sgpd.judging import Assessment, HeldOut
 from sgpd.models import Model
@@ -19,7 +19,7 @@ from sgpd.report.material import Material, gather
 from sgpd.report.sections.calibration import calibration_section
 from sgpd.report.sections.conservation import conservation_section
 from sgpd.report.sections.forecast import forecast_section
-from sgpd.report.sections.kept import recorded_courses
+from sgpd.report.sections.kept import ENERGY, recorded_courses
 from sgpd.report.sections.learned import learned_section
 from sgpd.report.sections.listing import checks_section
 from sgpd.report.sections.origin import data_line, origin_section
@@ -115,9 +115,10 @@ def _model_line(material: Material) -> str:
 
 def _energy_line(material: Material) -> str:
     """What the recording does with its energy, where that is not to be overlooked."""
-    if all(check.verdict == "PASS" for check in material.model.diagnosis if check.id == "recorded_energy"):
+    found = [check.verdict for check in material.assessment.checks if check.id == CheckId.RECORDED_ENERGY]
+    if found in ([], ["PASS"]):
         return ""
-    name, course = recorded_courses(material)[0]
+    name, course = recorded_courses(material, ENERGY)[0]
     return f"Run {name}: {course.sentence('the energy', material.lasting(course.times[-1] - course.times[0]))}"
 
 

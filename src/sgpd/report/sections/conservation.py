@@ -8,6 +8,8 @@ from jaxtyping import Array, Float
 
 from sgpd.checks import CheckId, determinant_error, step_jacobian, symplectic_defect
 from sgpd.fields import Field, taken
+from sgpd.inference.course import Course
+from sgpd.models.fit import rows_used
 from sgpd.plots.marks import (
     BLUE,
     CYCLE,
@@ -25,7 +27,7 @@ from sgpd.plots.marks import (
 )
 from sgpd.report.content import Block, Box, Figure, Reading, Section
 from sgpd.report.material import Material, View
-from sgpd.report.sections.kept import BLOCKS, LONG, Course, Kept, changes, kept_by, recorded_courses
+from sgpd.report.sections.kept import ENERGY, Kept, changes, kept_by, recorded_courses
 
 STEPS = 48  # states at which the derivative of a step is taken
 ROUNDING = 1e-17  # shown instead of 0 on a logarithmic axis
@@ -93,7 +95,7 @@ def _chosen(material: Material, view: View, most: int) -> tuple[Field, np.ndarra
 def _along_paths(material: Material, view: View, kept: Kept) -> Figure:
     fields, paths, times = _chosen(material, view, MOST_PATHS)
     found = changes(kept, fields, paths)
-    energy = kept.name == "H"
+    energy = kept.name == ENERGY.name
     shown = found if energy else np.maximum(np.abs(found), ROUNDING)
     marks = tuple(Line(times, row, "one path", BLUE, width=0.8, opacity=0.6) for row in shown)
     limits = _limits(material, CheckId.ENERGY_WANDER if energy else CheckId.INVARIANT)
@@ -147,13 +149,12 @@ def _single_steps(material: Material, view: View) -> Figure:
 
 
 def _along_recording(material: Material, kept: Kept) -> Figure:
-    plots = tuple(_course_plot(material, kept.name, name, course) for name, course in recorded_courses(material))
+    plots = tuple(_course_plot(material, kept.name, name, course) for name, course in recorded_courses(material, kept))
     said = material.assessment.sentences(CheckId.RECORDED_ENERGY)
-    shown = [view.fitted.run for view in material.views if view.fitted is not None]
-    if any(len(run) > LONG for run in shown):
-        said.append(f"Of long runs {BLOCKS} excerpts are shown.")
-    level = ["H is 0 at the recording's mean state, or at its lowest."] if kept.name == "H" else []
-    title = "The recording's own energy" if kept.name == "H" else "The recording's own xᵀQx"
+    if rows_used(material.data).rows < material.data.rows:
+        said.append("Of long runs the stretches that were fitted are shown.")
+    level = ["H is 0 at the recording's mean state, or at its lowest."] if kept.name == ENERGY.name else []
+    title = "The recording's own energy" if kept.name == ENERGY.name else "The recording's own xᵀQx"
     return Figure("recorded", title, plots, " ".join([plots[0].alt, *level, *said]), RECORDED, "Run")
 
 
@@ -162,7 +163,7 @@ def _course_plot(material: Material, quantity: str, name: str, course: Course) -
     marks = (
         Line(course.times[keep], course.values[keep], "along the recording", BLUE, width=1, opacity=0.6),
         Dots(course.middle, course.mean, "average of a twelfth", INK, size=8),
-        Line(course.times[[0, -1]], course.line, "trend", VERMILION, "dash", 2),
+        Line(*course.line, "trend", VERMILION, "dash", 2),
     )
     span = (min(0.0, float(course.values.min())), padded(course.values, 0.1)[1])
     lasting = material.lasting(course.times[-1] - course.times[0])
