@@ -7,7 +7,6 @@ import numpy as np
 
 import sgpd
 from sgpd.data import hold_out, read_recording
-from sgpd.judging import judge_held_out
 
 
 def record(path: Path):
@@ -30,8 +29,7 @@ def main():
         fitted, held, sentence = hold_out(reading.data, 0.2)
         print(f"{'split':<8} {sentence}")
         model = sgpd.fit(fitted, "separable", seed=0)
-        for check in (*model.diagnosis, *judge_held_out(model, held).checks):
-            print(f"{check.verdict:<13} {check.sentence}")
+        print(model.check(held_out=held))
 
         forecast = model.predict(duration=15.0, paths=32, seed=0)  # goes on from the last fitted row
         table = forecast.to_dataframe(levels=[0.5, 0.95], time=fitted.time_name)

@@ -25,6 +25,12 @@ ROOT = "sgpd"  # the lazy public names: whoever imports them may get any layer
 ENTRY = {"cli", "__main__"}
 HEAVY = {"jax", "jaxlib", "jinja2", "matplotlib", "pandas", "scipy"}
 
+# What a user calls on an object, though it stands to the right of it: (file, where in the file, module, name).
+LAZY = {
+    ("models/model.py", "Model.check", "sgpd.judging.assessment", "assess"),
+    ("models/model.py", "if TYPE_CHECKING", "sgpd.judging.assessment", "Assessment"),  # what it returns
+}
+
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -37,9 +43,12 @@ def unit_of(path: Path) -> str:
 UNITS = {unit_of(path) for path in MODULES} | set(LEVEL) | OUTSIDE
 
 
-def imports_of(source: str, package: tuple[str, ...]) -> Iterator[tuple[str, str, int]]:
-    """(module, name, line) of every import of sgpd in a source that lies in a package; relative ones resolved."""
-    for node in ast.walk(ast.parse(source)):
+def imports_of(source: str, package: tuple[str, ...]) -> Iterator[tuple[str, str, int, str]]:
+    """(module, name, line, place) of every import of sgpd in a source that lies in a package; relative ones resolved.
+
+    The place is the classes and functions around it, "Model.check", or the condition, "if TYPE_CHECKING".
+    """
+    for node, place in _placed(ast.parse(source)):
         if isinstance(node, ast.Import):
             found = [(alias.name, "") for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -48,7 +57,20 @@ def imports_of(source: str, package: tuple[str, ...]) -> Iterator[tuple[str, str
             found = [(module, alias.name) for alias in node.names]
         else:
             continue
-        yield from ((module, name, node.lineno) for module, name in found if module.split(".")[0] == ROOT)
+        yield from ((module, name, node.lineno, place) for module, name in found if module.split(".")[0] == ROOT)
+
+
+def _placed(node: ast.AST, place: str = "") -> Iterator[tuple[ast.AST, str]]:
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.ClassDef() | ast.FunctionDef():
+                inside = f"{place}.{child.name}".lstrip(".")
+            case ast.If(test=ast.Name(id=condition)) if not place:
+                inside = f"if {condition}"
+            case _:
+                inside = place
+        yield child, inside
+        yield from _placed(child, inside)
 
 
 def imported_unit(module: str, name: str) -> str:
@@ -78,7 +100,9 @@ def leaks(source: str, path: Path) -> list[str]:
     """A sentence for each import that the rule forbids in a source that stands at a path."""
     importer, here = unit_of(path), path.relative_to(SOURCE.parent)
     sentences = []
-    for module, name, line in imports_of(source, here.parent.parts):
+    for module, name, line, place in imports_of(source, here.parent.parts):
+        if (str(path.relative_to(SOURCE)), place, module, name) in LAZY:
+            continue
         imported = imported_unit(module, name)
         what = f"{here}:{line} imports {name + ' from ' if name else ''}{module}"
         if not may_import(importer, imported):
@@ -117,6 +141,10 @@ def test_no_module_imports_from_its_right(path):
         ("plots/marks.py", "from sgpd.models import Model"),
         ("inference/initial.py", "from sgpd.models.model import Model"),
         ("models/model.py", "from sgpd.judging import verdict"),
+        ("models/model.py", "from sgpd.judging.assessment import assess"),
+        ("models/model.py", "class Model:\n    def save(self):\n        from sgpd.judging.assessment import assess"),
+        ("models/fit.py", "class Model:\n    def check(self):\n        from sgpd.judging.assessment import assess"),
+        ("models/model.py", "class Model:\n    def check(self):\n        from sgpd.report import write_report"),
         ("runs/layout.py", "from sgpd.report.page import write_report"),
         ("report/page.py", "from sgpd.cli import app"),
         ("report/page.py", "from sgpd.paper import settings"),
@@ -127,6 +155,16 @@ def test_no_module_imports_from_its_right(path):
 )
 def test_a_forbidden_import_is_found_however_it_is_written(path, line):
     assert len(leaks(line, SOURCE / path)) == 1
+
+
+def test_every_exception_is_still_needed():
+    """An exception for a line that is gone would let another slip in."""
+    found = set()
+    for path in MODULES:
+        package = path.relative_to(SOURCE.parent).parent.parts
+        lines = imports_of(path.read_text(encoding="utf-8"), package)
+        found |= {(str(path.relative_to(SOURCE)), place, module, name) for module, name, _, place in lines}
+    assert found >= LAZY
 
 
 @pytest.mark.parametrize(
@@ -142,6 +180,8 @@ def test_a_forbidden_import_is_found_however_it_is_written(path, line):
         ("paper/baselines.py", "from sgpd import fit, integrators"),
         ("paper/baselines.py", "from sgpd.paper._tables import row"),
         ("cli/commands/paper.py", "from sgpd.paper.experiments import run"),
+        ("models/model.py", "class Model:\n    def check(self):\n        from sgpd.judging.assessment import assess"),
+        ("models/model.py", "if TYPE_CHECKING:\n    from sgpd.judging.assessment import Assessment"),
         ("gp/paths.py", "import sgpdx\nimport numpy as np\nfrom jax import numpy"),
     ],
 )

@@ -78,6 +78,10 @@ class SgpdWarning(UserWarning):
     """Something a careful user wants to know about a result that is usable all the same."""
 
 
+class CheckWarning(SgpdWarning):
+    """A check of a fit that asks for attention. It stands in the model's diagnosis, too, where it may be told again."""
+
+
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> BadInput:
     """The refusal of a name that does not exist: what there is, and a guess at what was meant."""
     choices = list(known)

@@ -9,7 +9,7 @@ import numpy as np
 import sgpd
 from sgpd.data import windows
 from sgpd.gp import SquaredExponential, Trend
-from sgpd.inference.diagnosis import _bands, _draws, _noise, _slope, _unexplained, _white
+from sgpd.inference.diagnosis import _bands, _draws, _noise, _unexplained, _white
 from sgpd.inference.laplace.linear_model import Recording
 from sgpd.inference.posterior.field import LatentGroup
 from tests.guesses import FIT
@@ -54,14 +54,6 @@ def test_noise_beyond_the_roughness_of_the_recording_is_named_by_channel():
     check = _noise(data, np.array([0.1, 0.35]), free=False)
     assert check.verdict == "ATTENTION"
     assert "(b 3." in check.sentence
-
-
-def test_a_slope_and_its_standard_error_are_those_of_linear_regression():
-    values = np.array([1.0, 1.4, 1.1, 2.0, 2.2, 2.1])
-    design = np.stack([np.ones(6), np.arange(6)], axis=1)
-    coefficients, square, *_ = np.linalg.lstsq(design, values)
-    covariance = square[0] / 4 * np.linalg.inv(design.T @ design)
-    np.testing.assert_allclose(_slope(values), [coefficients[1], np.sqrt(covariance[1, 1])], rtol=1e-12)
 
 
 def test_what_inducing_points_leave_open_is_the_conditional_variance():

@@ -9,7 +9,7 @@ import sgpd
 from sgpd.data import windows
 from sgpd.inference.laplace import engine as laplace
 from sgpd.inference.laplace.linear_model import Recording
-from sgpd.inference.residuals import autocorrelation_times, effective_sample_size, neighbours
+from sgpd.inference.residuals import autocorrelation, autocorrelation_times, effective_sample_size, neighbours
 
 SYSTEM = sgpd.systems.get("pendulum")
 
@@ -132,3 +132,22 @@ def test_noise_that_is_not_white_widens_the_bands_to_what_the_errors_are(counted
         variances.append(smoothed.std**2)
     ratio = np.sqrt(np.mean(errors) / np.mean(variances))
     assert 0.6 < ratio < 1.5 if counted else ratio > 2
+
+
+def test_the_autocorrelation_is_that_of_the_pairs_of_all_pieces():
+    rng = np.random.default_rng(0)
+    pieces = [np.cumsum(rng.normal(size=n)) for n in (40, 1, 7)]
+    found, pairs = autocorrelation(pieces, 8)
+    square = np.mean(np.concatenate(pieces) ** 2)
+    for lag in range(1, 9):
+        products = [z[i] * z[i + lag] for z in pieces for i in range(len(z) - lag)]
+        assert pairs[lag - 1] == len(products)
+        assert found[lag - 1] == pytest.approx(np.mean(products) / square)
+    assert autocorrelation([np.zeros(0)], 3)[0].size == 0
+    assert np.isnan(autocorrelation([np.zeros(5)], 1)[0]).all()
+
+
+def test_the_check_of_neighbours_is_the_first_of_these_correlations():
+    z = autoregressive(np.random.default_rng(3), 0.6, 200)
+    recording, rows = residuals(z[:, None])
+    assert neighbours(recording, rows).correlation[0] == autocorrelation([z], 30)[0][0]

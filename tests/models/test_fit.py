@@ -135,7 +135,7 @@ def test_fits_run_through_implicit_steps_with_gradients(system, structure):
     assert all(np.isfinite(line.objective) for line in model.history)
     assert all(line.steps_converged == 1 for line in model.history)
     assert max(line.worst_residual for line in model.history) < 1e-10
-    report = model.check(2.0, paths=2)
+    report = model.check_claims(2.0, paths=2)
     kept = {"hamiltonian": ("determinant", "symplectic"), "quadratic-invariant": ("invariant",)}[structure]
     assert all(report[check_id].verdict == "PASS" for check_id in (*kept, "steps"))
 

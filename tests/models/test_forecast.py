@@ -174,7 +174,7 @@ def test_paths_that_fail_are_counted_and_none_left_is_an_outcome_with_a_remedy()
 
 def test_every_claim_of_the_model_is_measured_and_holds(model):
     assert model.preserves == {"volume", "symplectic form"}
-    report = model.check(20.0)
+    report = model.check_claims(20.0)
     assert report.passed
     assert {check.id for check in report.checks} == {
         "determinant", "symplectic", "energy_wander", "energy_trend", "steps"

@@ -10,6 +10,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 import sgpd
+from sgpd.checks import Check, CheckId
 from sgpd.errors import BadInput
 from sgpd.gp import SquaredExponential
 from sgpd.structures import Separable
@@ -22,7 +23,9 @@ def as_format_7(path):
     with safe_open(path, framework="numpy") as file:
         header, arrays = json.loads(file.metadata()["sgpd"]), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     header["format"], header["spread"] = "sgpd.model/7", header.pop("sampling")
-    header["structure"]["sees"] = header["structure"].pop("depends_on")
+    if "depends_on" in header["structure"]:
+        header["structure"]["sees"] = header["structure"].pop("depends_on")
+    del header["remarks"]
     flat = header["facts"]["recording"] | (header["facts"]["fit"] or {})
     header["facts"] = {OLD_FACTS.get(k, "spread" if k == "std" else k): v for k, v in flat.items()}
     save_file(arrays, path, metadata={"sgpd": json.dumps(header)})
@@ -50,6 +53,21 @@ class Own(Separable):
     """A structure of one's own."""
 
     name: ClassVar[str] = "own"
+
+
+def test_notes_are_remarks_and_what_the_diagnosis_asks_attention_for_also_of_a_model_of_before(model, tmp_path):
+    diagnosis = (
+        Check(CheckId.NOISE, "noise", 2.0, 1.5, "ATTENTION", "The noise is large.", "Look."),
+        Check(CheckId.CONVERGED, "converged", None, None, "PASS", "All converged."),
+    )
+    noted = dataclasses.replace(model, remarks=("First.", "The noise is large."), diagnosis=diagnosis)
+    assert noted.notes == ("First.", "The noise is large.", "The noise is large. Look.")
+    path = tmp_path / "noted.safetensors"
+    noted.save(path)
+    assert sgpd.load(path).remarks == noted.remarks
+    as_format_7(path)
+    assert sgpd.load(path).remarks == noted.remarks
+    assert sgpd.load(path).notes == noted.notes
 
 
 def test_a_structure_and_a_kernel_of_ones_own_are_loaded_where_they_are_allowed_and_nowhere_else(pendulum, tmp_path):

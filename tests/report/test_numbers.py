@@ -13,25 +13,14 @@ from sgpd.judging import HeldOut
 from sgpd.models import Forecast
 from sgpd.plots.interactive import packed
 from sgpd.plots.marks import padded, stretches, thinned
-from sgpd.report.material import Fitted
+from sgpd.report.material import Fitted, gather
 from sgpd.report.sections.calibration import coverage_by_lead, ecdf_margin
 from sgpd.report.sections.cuts import integrated, near_data
 from sgpd.report.sections.forecast import observation_band
-from sgpd.report.sections.kept import Course, Kept, changes, excerpts
-from sgpd.report.sections.residuals import autocorrelation, left_over
+from sgpd.report.sections.kept import ENERGY, Kept, changes, recorded_courses
+from sgpd.report.sections.residuals import left_over
 from sgpd.wording import number, share
-
-
-def test_autocorrelation_is_that_of_the_pairs_that_are_there():
-    rng = np.random.default_rng(0)
-    values = np.cumsum(rng.normal(size=80)) * 0.3
-    values[[3, 17, 18, 40]] = np.nan
-    found, pairs = autocorrelation(values, 5)
-    centred = values - np.nanmean(values)
-    for lag in range(1, 6):
-        both = [(a, b) for a, b in zip(centred[lag:], centred[:-lag], strict=True) if np.isfinite(a * b)]
-        assert pairs[lag - 1] == len(both)
-        assert found[lag - 1] == pytest.approx(np.mean([a * b for a, b in both]) / np.nanvar(values))
+from tests.report.conftest import ABOUT, CHECKS
 
 
 def test_white_noise_stays_in_the_margin_of_its_distribution_nineteen_times_of_twenty():
@@ -80,19 +69,10 @@ def test_the_change_of_energy_along_paths_is_what_the_checks_measure():
     assert (np.sign(found[1:]) == np.sign(energies[1:] - energies[0])).all()
 
 
-def test_a_trend_is_found_in_the_courses_averages():
-    times = np.linspace(5.0, 25.0, 241)
-    course = Course.of(times, 8.0 - 0.1 * (times - 5) + 0.3 * np.sin(40 * times))
-    assert course.change == pytest.approx(-0.25, abs=0.02)
-    assert "falls by 25 %" in course.sentence("H", "20 s")
-
-
-def test_of_a_long_run_excerpts_are_followed_that_cover_it():
-    short, long = (sgpd.data.Run(np.arange(float(n)), np.ones((n, 1))) for n in (3000, 50_000))
-    assert excerpts(short) == [short]
-    parts = excerpts(long)
-    assert sum(map(len, parts)) == 3000
-    assert (parts[0].times[0], parts[-1].times[-1]) == (0, 49_999)
+def test_the_recorded_energy_of_the_page_has_the_trend_that_the_diagnosis_judged(pendulum):
+    material = gather(pendulum.model, pendulum.data, CHECKS, ABOUT)
+    (_, course), check = recorded_courses(material, ENERGY)[0], material.assessment["recorded_energy"]
+    assert abs(course.slope / course.error) == pytest.approx(check.value, rel=1e-6)
 
 
 def test_residuals_stand_at_the_rows_that_were_fitted():

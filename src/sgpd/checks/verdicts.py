@@ -1,6 +1,6 @@
 """Measurements against their limits, in words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array
 
 from sgpd.checks.claims import Claim, preserved
+from sgpd.checks.ids import CheckId
 from sgpd.checks.measures import Measurements, measure
 from sgpd.fields import Field, Traits
 from sgpd.integrators import Integrator
@@ -30,6 +31,17 @@ class Check:
     sentence: str
     remedy: str = ""
 
+    @property
+    def words(self) -> str:
+        """What was found and, where it does not hold, what to do about it."""
+        return f"{self.sentence} {self.remedy}".strip()
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The worst of some verdicts; of none, that nothing was measured."""
+    ranks = [_SEVERITY.index(each) for each in verdicts]
+    return _SEVERITY[max(ranks)] if ranks else "NOT MEASURED"
+
 
 @dataclass(frozen=True)
 class CheckReport:
@@ -40,8 +52,7 @@ class CheckReport:
     @property
     def verdict(self) -> Verdict:
         """The worst verdict of all."""
-        ranks = [_SEVERITY.index(check.verdict) for check in self.checks]
-        return _SEVERITY[max(ranks)] if ranks else "NOT MEASURED"
+        return worst(check.verdict for check in self.checks)
 
     @property
     def passed(self) -> bool:
@@ -61,20 +72,24 @@ class CheckReport:
 
 # id, which is the field of Measurements: title, limit, what to do when it does not hold
 _MEASURED = {
-    "determinant": ("determinant of the step - 1", 1e-10, "Volume is not kept; use a longer-tested pair or shorter h."),
-    "symplectic": (
+    CheckId.DETERMINANT: (
+        "determinant of the step - 1",
+        1e-10,
+        "Volume is not kept; use a longer-tested pair or shorter h.",
+    ),
+    CheckId.SYMPLECTIC: (
         "symplectic defect of the step",
         1e-10,
         "The step is not symplectic; check that its stages converge.",
     ),
-    "invariant": ("change of xᵀQx", 1e-8, "The invariant drifts; use a shorter step or another form."),
-    "energy_wander": ("energy wander", 0.05, "Use a shorter step or a method of higher order."),
-    "energy_trend": ("energy trend", 0.01, "The energy drifts; use a shorter step."),
+    CheckId.INVARIANT: ("change of xᵀQx", 1e-8, "The invariant drifts; use a shorter step or another form."),
+    CheckId.ENERGY_WANDER: ("energy wander", 0.05, "Use a shorter step or a method of higher order."),
+    CheckId.ENERGY_TREND: ("energy trend", 0.01, "The energy drifts; use a shorter step."),
 }
-_CLAIMED_BY: dict[Claim, tuple[str, ...]] = {
-    "volume": ("determinant",),
-    "symplectic form": ("symplectic", "energy_wander", "energy_trend"),
-    "quadratic invariant": ("invariant",),
+_CLAIMED_BY: dict[Claim, tuple[CheckId, ...]] = {
+    "volume": (CheckId.DETERMINANT,),
+    "symplectic form": (CheckId.SYMPLECTIC, CheckId.ENERGY_WANDER, CheckId.ENERGY_TREND),
+    "quadratic invariant": (CheckId.INVARIANT,),
 }
 
 
@@ -90,13 +105,13 @@ def judge(found: Measurements, claims: frozenset[Claim], implicit: bool) -> Chec
     return CheckReport((*checks, _solver_check(found, usable, implicit)))
 
 
-def _judge_one(check_id: str, values: np.ndarray, usable: np.ndarray) -> Check:
+def _judge_one(check_id: CheckId, values: np.ndarray, usable: np.ndarray) -> Check:
     title, limit, remedy = _MEASURED[check_id]
     if not usable.any() or np.isnan(values[usable]).all():
         reason = "no path stayed finite and converged" if not usable.any() else "it is not defined for this field"
         return Check(check_id, title, None, limit, "NOT MEASURED", f"{_sentence_case(title)}: not tested, {reason}.")
     worst = float(values[usable].max())
-    holds, broken = worst <= limit, "ATTENTION" if check_id == "energy_wander" else "FAIL"
+    holds, broken = worst <= limit, "ATTENTION" if check_id is CheckId.ENERGY_WANDER else "FAIL"
     sentence = f"{_sentence_case(title)}: at most {worst:.1e} on {usable.sum()} paths (limit {limit:g})."
     return Check(check_id, title, worst, limit, "PASS" if holds else broken, sentence, "" if holds else remedy)
 
@@ -111,13 +126,13 @@ def _solver_check(found: Measurements, usable: np.ndarray, implicit: bool) -> Ch
     if failed == 0:
         solved = f", stage residuals at most {residual:.1e}" if implicit else ""
         sentence = f"Every step of all {total} paths stayed finite{' and converged' if implicit else ''}{solved}."
-        return Check("steps", "paths that failed", 0.0, 0.0, "PASS", sentence)
+        return Check(CheckId.STEPS, "paths that failed", 0.0, 0.0, "PASS", sentence)
     verdict: Verdict = "FAIL" if failed > total / 2 else "ATTENTION"
     sentence = (
         f"{failed} of {total} paths became infinite or NaN, or did not converge; they are left out of the other checks."
     )
     remedy = "Shorten the step or the horizon, or start inside the recorded region."
-    return Check("steps", "paths that failed", float(failed), 0.0, verdict, sentence, remedy)
+    return Check(CheckId.STEPS, "paths that failed", float(failed), 0.0, verdict, sentence, remedy)
 
 
 @eqx.filter_jit

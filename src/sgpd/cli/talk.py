@@ -63,16 +63,18 @@ class Talk:
             sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
     @contextmanager
-    def heeding(self, kept: Callable[[str], object] | None = None) -> Iterator[None]:
-        """Warnings of sgpd become lines of talk (or go to `kept`); others stay what they are."""
+    def heeding(self, told_later: type[Warning] | None = None) -> Iterator[None]:
+        """Warnings of sgpd become lines of talk, but not those that are told later; others stay what they are."""
         from sgpd.errors import SgpdWarning
 
         with warnings.catch_warnings():
             usual = warnings.showwarning
 
             def show(message, category, *place, **more):
+                if told_later is not None and issubclass(category, told_later):
+                    return
                 if issubclass(category, SgpdWarning):
-                    (kept or self.attention)(str(message))
+                    self.attention(str(message))
                 else:
                     usual(message, category, *place, **more)
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sgpd.data.gaps import MISSING, longest_bridged
+
 if TYPE_CHECKING:
     from sgpd.data.trajectories import Trajectories
 
 EVEN = 0.1  # rows whose distance is within so much of the usual one are evenly spaced
-LONG = 1.5  # where most rows are evenly spaced, a longer interval than this many is a gap: a row is missing
-LONG_UNEVEN = 10.0  # where they are not
 TURNS = (2 * np.pi, 360.0)
 
 
@@ -29,9 +29,9 @@ class Spacing:
 def spacing(data: "Trajectories") -> Spacing:
     """How the rows lie in time."""
     intervals = np.concatenate([np.diff(run.times) for run in data.runs])
-    usual = np.median(intervals)
+    usual = float(np.median(intervals))
     even = bool(np.mean(np.abs(intervals / usual - 1) <= EVEN) > 0.5)
-    gap = intervals > usual * (LONG if even else LONG_UNEVEN)
+    gap = intervals > (MISSING * usual if even else longest_bridged(usual))
     rest = intervals[~gap]
     return Spacing(float(rest.min()), float(rest.max()), even, int(gap.sum()), float(intervals[gap].max(initial=0.0)))
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sgpd.data.gaps import SHORT
 from sgpd.data.trajectories import Run, Trajectories
 
 WIDTHS = (1, 2, 4, 8, 16)  # rows to take a difference over: noise asks for more, fast motion for fewer
-GAP = 3.0  # usual intervals; nothing is said about the motion in a longer one
 CLEAR = 3.0  # standard errors
 WEAK = 0.1  # a correlation below this tells nothing, however many rows there are
 
@@ -66,7 +66,7 @@ def _sign(data: Trajectories, momentum: str, position: str) -> Sign:
     p, q = data.names.index(momentum), data.names.index(position)
     best = Sign(momentum, position, float("nan"), 0.0)
     for width in WIDTHS:
-        pairs = [_slopes(run, p, q, width, GAP * data.step) for run in data.runs if len(run) > width]
+        pairs = [_slopes(run, p, q, width, SHORT * data.step) for run in data.runs if len(run) > width]
         slope, mean = np.concatenate([np.zeros((2, 0)), *pairs], axis=1)
         count = slope.size / width  # windows overlap: so many of them are independent
         if count < 4 or np.ptp(slope) == 0 or np.ptp(mean) == 0:

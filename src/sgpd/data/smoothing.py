@@ -6,8 +6,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from sgpd.data import Run, Trajectories
+from sgpd.data.gaps import SHORT, longest_bridged
 
-GAP, LONG_GAP = 3.0, 10.0  # usual intervals: nothing is known of the noise, of the motion across one
 ROWS = 1000  # at most so many rows for the regression
 
 
@@ -33,7 +33,7 @@ def smooth_run(run: Run) -> Smoothed:
 
 def _smooth_stretches(run: Run) -> Smoothed:
     intervals = np.diff(run.times)
-    ends = np.flatnonzero(intervals > LONG_GAP * np.median(intervals)) + 1
+    ends = np.flatnonzero(intervals > longest_bridged(float(np.median(intervals)))) + 1
     stretches = zip(np.split(run.times, ends), np.split(run.states, ends), strict=True)
     parts = [_smooth_stretch(Run(times, states)) for times, states in stretches]
     return Smoothed(*(np.concatenate(column) for column in zip(*parts, strict=True)))
@@ -68,7 +68,7 @@ def smooth(data: Trajectories) -> Smoothed:
 def noise_std(data: Trajectories) -> np.ndarray:
     """The noise of each channel: the third difference of white noise has variance 20 σ², that of motion is small."""
     floor = 1e-6 * np.where(data.std > 0, data.std, 1.0)
-    thirds = [_third_differences(run, GAP * data.step) for run in data.runs if len(run) > 3]
+    thirds = [_third_differences(run, SHORT * data.step) for run in data.runs if len(run) > 3]
     differences = np.concatenate(thirds) if thirds else np.empty((0, data.dimension))
     enough = (~np.isnan(differences)).sum(axis=0) > 0
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from sgpd.data.gaps import LONG
 from sgpd.data.trajectories import Trajectories
 from sgpd.errors import BadInput
 
@@ -57,7 +58,7 @@ def windows(
     length: int,
     stride: int | None = None,
     step: float | int | None = None,
-    max_gap: int = 10,
+    max_gap: int = LONG,
     start_observed: bool = False,
 ) -> Windows:
     """Cut each run into windows of `length` rows.

@@ -2,17 +2,17 @@
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from sgpd.arrays import on_device
-from sgpd.checks import Check
-from sgpd.data import Run, Trajectories
-from sgpd.data.smoothing import noise_std, smooth_run
+from sgpd.checks import Check, CheckId
+from sgpd.data import Trajectories
+from sgpd.data.smoothing import noise_std
 from sgpd.inference.constants import FEW
+from sgpd.inference.course import BLOCKS, Course, along_recording
 from sgpd.inference.facts import FitFacts
 from sgpd.inference.initial import leads_out
 from sgpd.inference.laplace.linear_model import Recording
@@ -23,7 +23,6 @@ ROUGH = 1.5  # noise found, against what the recording's own roughness shows
 UNSOLVED = 0.5  # share of steps that did not converge, from which nothing that a fit says means anything
 TREND = 5.0  # standard errors of a slope of the energy
 SPARSE = 1e-3  # unexplained prior variance (Nyström residual) where the recording goes, as a share
-BLOCKS = 12
 MORE = "`--inducing N`, in Python `inference=Laplace(inducing=N)`"
 MISSING = (  # what to do where even a free field does not fit
     f"The system may have inputs or states that were not recorded; record more often, or try more points ({MORE})."
@@ -33,7 +32,7 @@ MISSING = (  # what to do where even a free field does not fit
 class Diagnosis(NamedTuple):
     """What was found, in sentences, and what was looked at."""
 
-    notes: tuple[str, ...]
+    remarks: tuple[str, ...]
     checks: tuple[Check, ...]
 
 
@@ -120,13 +119,13 @@ def _bands(facts: FitFacts) -> Check | None:
     title, remedy = "draws of the posterior", f"Use more inducing points ({MORE})."
     if facts.draws == "failed":
         sentence = "Drawing fields that fit the recording failed: the best estimate stands, the bands mean nothing."
-        return Check("draws", title, None, None, "ATTENTION", sentence, remedy)
+        return Check(CheckId.DRAWS, title, None, None, "ATTENTION", sentence, remedy)
     if facts.features_dropped:
         sentence = (
             "Fields that vary between the inducing points cannot fit the recording, so drawn fields do not vary there: "
             "the bands are too narrow."
         )
-        return Check("draws", title, None, None, "ATTENTION", sentence, remedy)
+        return Check(CheckId.DRAWS, title, None, None, "ATTENTION", sentence, remedy)
     return None
 
 
@@ -138,7 +137,7 @@ def _solved(facts: FitFacts) -> Check | None:
     title = "steps of the fit that did not converge"
     if share == 0:
         sentence = f"Every step of the fit converged, stage residuals at most {residual:.1e}."
-        return Check("fit_steps", title, 0.0, 0.0, "PASS", sentence)
+        return Check(CheckId.FIT_STEPS, title, 0.0, 0.0, "PASS", sentence)
     sentence = (
         f"{share:.1%} of the fit's steps did not converge (stage residuals up to {residual:.1e}): "
         "what the method keeps is not kept there."
@@ -146,15 +145,15 @@ def _solved(facts: FitFacts) -> Check | None:
     remedy = (
         "Shorten the step (record more often), or check whether lengthscales are much shorter than a step's motion."
     )
-    return Check("fit_steps", title, share, 0.0, "FAIL" if share > UNSOLVED else "ATTENTION", sentence, remedy)
+    return Check(CheckId.FIT_STEPS, title, share, 0.0, "FAIL" if share > UNSOLVED else "ATTENTION", sentence, remedy)
 
 
 def _converged(facts: FitFacts) -> Check:
     title = "kernels and noise converged"
     if facts.converged:
-        return Check("settled", title, None, None, "PASS", "Kernels and noise converged.")
+        return Check(CheckId.CONVERGED, title, None, None, "PASS", "Kernels and noise converged.")
     sentence = "Kernels and noise had not converged when the fit stopped."
-    return Check("settled", title, None, None, "ATTENTION", sentence, "Compare with another seed or kernel.")
+    return Check(CheckId.CONVERGED, title, None, None, "ATTENTION", sentence, "Compare with another seed or kernel.")
 
 
 def _white(names: tuple[str, ...], recording: Recording, rows: np.ndarray, times: np.ndarray, free: bool) -> Check:
@@ -162,7 +161,7 @@ def _white(names: tuple[str, ...], recording: Recording, rows: np.ndarray, times
     title, found = "correlation of neighbouring residuals", neighbours(recording, rows)
     if np.isnan(found.limit).all():
         sentence = f"Residuals were not tested: there are fewer than {FEW} neighbouring pairs."
-        return Check("residuals", title, None, None, "NOT MEASURED", sentence, "Record more rows.")
+        return Check(CheckId.RESIDUALS, title, None, None, "NOT MEASURED", sentence, "Record more rows.")
     worst = int(np.nanargmax(found.correlation / found.limit))
     value, limit = float(found.correlation[worst]), float(found.limit[worst])
     coloured = [f"{names[k]} by {found.correlation[k]:.2f}" for k in np.flatnonzero(found.alike)]
@@ -170,13 +169,13 @@ def _white(names: tuple[str, ...], recording: Recording, rows: np.ndarray, times
         sentence = (
             f"Residuals are white: neighbours correlate by {value:.2f} at most ({names[worst]}, limit {limit:.2f})."
         )
-        return Check("residuals", title, value, limit, "PASS", sentence)
+        return Check(CheckId.RESIDUALS, title, value, limit, "PASS", sentence)
     sentence = f"Residuals are not white: neighbours correlate, {', '.join(coloured)} (limit {limit:.2f})."
     discounted = [f"{float(f'{times[k]:.2g}'):g} rows of {names[k]}" for k in np.flatnonzero(times > 1)]
     if discounted:
         sentence += f" Their autocorrelation time: for the bands {' and '.join(discounted)} count as one."
     remedy = MISSING if free else "The structure or the step may not fit this recording; try another structure."
-    return Check("residuals", title, value, limit, "ATTENTION", sentence, remedy)
+    return Check(CheckId.RESIDUALS, title, value, limit, "ATTENTION", sentence, remedy)
 
 
 def _noise(data: Trajectories, noise: np.ndarray, free: bool) -> Check:
@@ -187,11 +186,11 @@ def _noise(data: Trajectories, noise: np.ndarray, free: bool) -> Check:
         sentence = (
             f"The noise found is that of the recording's roughness (at most {worst:.1f} times it, limit {ROUGH})."
         )
-        return Check("noise", title, worst, ROUGH, "PASS", sentence)
+        return Check(CheckId.NOISE, title, worst, ROUGH, "PASS", sentence)
     sentence = f"The noise found is larger than the roughness of the recording shows ({', '.join(worse)})."
     unfit = "The structure does not fit the data, or the recording has slow disturbances; compare with 'free'."
     remedy = MISSING if free else unfit
-    return Check("noise", title, worst, ROUGH, "ATTENTION", sentence, remedy)
+    return Check(CheckId.NOISE, title, worst, ROUGH, "ATTENTION", sentence, remedy)
 
 
 def _recorded_energy(data: Trajectories, posterior: FieldPosterior) -> Check | None:
@@ -203,36 +202,17 @@ def _recorded_energy(data: Trajectories, posterior: FieldPosterior) -> Check | N
     long = [run for run in data.runs if len(run) >= 3 * BLOCKS]
     if not long:
         sentence = f"The recording's energy was not followed: no run has {3 * BLOCKS} rows."
-        return Check("recorded_energy", title, None, TREND, "NOT MEASURED", sentence, "Record longer runs.")
-    fitted = [_slope(_block_means(energy, run)) for run in long]
-    slope, error = np.mean([s for s, _ in fitted]), np.sqrt(np.sum([e**2 for _, e in fitted])) / len(fitted)
+        return Check(CheckId.RECORDED_ENERGY, title, None, TREND, "NOT MEASURED", sentence, "Record longer runs.")
+    found = [Course.of(run.times, along_recording(energy, run)) for run in long]
+    slope, error = np.mean([c.slope for c in found]), np.sqrt(np.sum([c.error**2 for c in found])) / len(found)
     value = float(abs(slope) / max(error, 1e-300))
     if value < TREND:
         sentence = f"The energy of the recorded states has no trend ({value:.1f} standard errors, limit {TREND:g})."
-        return Check("recorded_energy", title, value, TREND, "PASS", sentence)
+        return Check(CheckId.RECORDED_ENERGY, title, value, TREND, "PASS", sentence)
     word = "falls" if slope < 0 else "rises"
     sentence = f"The energy of the recorded states {word} steadily ({slope / error:+.0f} standard errors)."
     remedy = "A Hamiltonian structure has no friction or drive; use the structure 'free' if the system has."
-    return Check("recorded_energy", title, value, TREND, "ATTENTION", sentence, remedy)
-
-
-def _block_means(energy, run: Run) -> np.ndarray:
-    along = np.asarray(_energies(energy, on_device(smooth_run(run).states)))
-    size = len(along) // BLOCKS
-    return along[: size * BLOCKS].reshape(BLOCKS, size).mean(axis=1)
-
-
-@eqx.filter_jit
-def _energies(energy, states: Float[Array, "n d"]) -> Float[Array, " n"]:
-    return jax.vmap(energy)(states)
-
-
-def _slope(values: np.ndarray) -> tuple[float, float]:
-    """Slope of a straight line through equally spaced values, and its standard error."""
-    t = np.arange(len(values)) - (len(values) - 1) / 2
-    slope = t @ values / (t @ t)
-    left = values - values.mean() - slope * t
-    return float(slope), float(np.sqrt(left @ left / (len(values) - 2) / (t @ t)))
+    return Check(CheckId.RECORDED_ENERGY, title, value, TREND, "ATTENTION", sentence, remedy)
 
 
 def _inducing(posterior: FieldPosterior, rows: np.ndarray) -> Check:
@@ -244,10 +224,10 @@ def _inducing(posterior: FieldPosterior, rows: np.ndarray) -> Check:
     poor = [f"{s.name} {share:.1%}" for s, share in zip(specs, shares, strict=True) if share > SPARSE]
     if not poor:
         sentence = f"Inducing points suffice: {worst:.1e} of the prior variance stays unexplained (limit {SPARSE:g})."
-        return Check("inducing", title, worst, SPARSE, "PASS", sentence)
+        return Check(CheckId.INDUCING, title, worst, SPARSE, "PASS", sentence)
     sentence = f"Inducing points leave prior variance unexplained where the recording goes: {', '.join(poor)}."
     remedy = f"More of them may help ({MORE})."
-    return Check("inducing", title, worst, SPARSE, "ATTENTION", sentence, remedy)
+    return Check(CheckId.INDUCING, title, worst, SPARSE, "ATTENTION", sentence, remedy)
 
 
 @jax.jit

@@ -3,20 +3,19 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any
 
 from sgpd.integrators import Integrator
 
 Progress = Callable[[int, int], None]  # told (work done, work in all)
-Settings = TypeVar("Settings")
 
 
 @dataclass(frozen=True)
-class FitOptions(Generic[Settings]):
+class FitOptions:
     """What stays the same for all seeds."""
 
     integrator: Integrator
-    settings: Settings  # of the engine
+    settings: Any  # of the engine: a `Laplace` or a `Variational`
     x0: str  # "latent", "known" or "observed"
     progress: Progress | None = None
     checkpoint: str | Path | None = None

@@ -35,11 +35,32 @@ def neighbours(recording: Recording, rows: Float[np.ndarray, "r n d"]) -> Neighb
 
 
 def _neighbours(pieces: Pieces) -> tuple[float, float]:
-    pairs, every = sum(max(len(z) - 1, 0) for z in pieces), np.concatenate(pieces)
-    if pairs < FEW or not every.any():
+    correlation, pairs = autocorrelation(pieces, 1)
+    if pairs.sum() < FEW or np.isnan(correlation).any():
         return np.nan, np.nan
-    product = sum(z[1:] @ z[:-1] for z in pieces) / pairs
-    return float(product / np.mean(every**2)), float(SIGNIFICANT / np.sqrt(pairs))
+    return float(correlation[0]), float(SIGNIFICANT / np.sqrt(pairs[0]))
+
+
+def autocorrelation(pieces: Pieces, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """ρₖ of all pieces together at lags k = 1, 2, ..., `most`, and the number of pairs behind each; NaN where all is 0.
+
+    Mean product over mean square: residuals that lie to one side correlate. A lag counts recorded values.
+    """
+    products, pairs = _lagged(pieces, most)
+    square = np.mean(np.concatenate(pieces) ** 2) if sum(map(len, pieces)) else 0.0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (products / pairs / square if square > 0 else np.full(len(pairs), np.nan)), pairs
+
+
+def _lagged(pieces: Pieces, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """At each lag as far as there are pairs: the sum of their products, and their number."""
+    lags = np.arange(1, min(most, max(map(len, pieces), default=0) - 1) + 1)
+    products, pairs = np.zeros(len(lags)), np.zeros(len(lags))
+    for z in pieces:
+        for k in lags[: len(z) - 1] if len(z) else ():
+            products[k - 1] += z[k:] @ z[:-k]
+        pairs += np.maximum(len(z) - lags, 0)
+    return products, pairs
 
 
 def autocorrelation_times(recording: Recording, rows: Float[np.ndarray, "r n d"]) -> Float[np.ndarray, " d"]:
@@ -77,11 +98,8 @@ def autocorrelation_time(pieces: Pieces, size: Callable, chance: Callable) -> fl
     The sum goes on until `WINDOW` τ lags, so that it does not gather the errors of correlations that are 0 (Sokal's
     rule).
     """
-    lags = np.arange(1, max(map(len, pieces)))
-    products, pairs = np.zeros(len(lags)), np.zeros(len(lags))
-    for z in pieces:
-        products[: max(len(z) - 1, 0)] += np.correlate(z, z, "full")[len(z) :] if len(z) > 1 else 0.0
-        pairs += np.maximum(len(z) - lags, 0)
+    products, pairs = _lagged(pieces, max(map(len, pieces)))
+    lags = np.arange(1, len(pairs) + 1)
     square = sum(z @ z for z in pieces)
     if len(lags) == 0 or square == 0:
         return 1.0

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from sgpd.checks import Check
+from sgpd.checks import Check, CheckId
 from sgpd.data import Run, Trajectories
 from sgpd.data.describing import count
 from sgpd.errors import BadInput
@@ -22,6 +22,16 @@ LEVEL = 0.95
 ENOUGH_SAMPLES = 20
 UNSURE = 0.01  # probability by which bands that are right may be called wrong
 POOR, USELESS = 0.5, 1.0  # error, in standard deviations of the recording: at 1 its mean forecasts as well
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How forecasts of rows that were held out did: what is left to say without the forecasts."""
+
+    checks: tuple[Check, ...]
+    error: dict[str, float]  # of the best estimate, by channel, in standard deviations of the recording
+    checked_to: float  # the longest time past its start to which a forecast was compared with a recording
+    time_unit: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +71,12 @@ class HeldOut:
         """The error and the coverage, judged; and the reach, where there are rows that no path reaches."""
         lost = (_judged_reach(self),) if self.beyond else ()
         return (*lost, _judged_error(self), _judged_coverage(self))
+
+    @property
+    def scores(self) -> Scores:
+        """All that is said of these forecasts."""
+        error = dict(zip(self.data.names, map(float, self.error), strict=True))
+        return Scores(self.checks, error, self.checked_to, self.data.time_unit)
 
 
 def judge_held_out(model: Model, held: Trajectories, paths: int = 64, seed: int = 0) -> HeldOut:
@@ -121,7 +137,7 @@ def _judged_reach(held: HeldOut) -> Check:
     sentence = f"Forecasts fail before the end of the held-out rows: no path reaches {held.beyond:,} of {rows:,}."
     remedy = "Do not forecast further; use a structure that keeps rollouts bounded, or a shorter step."
     return Check(
-        "held_out_reach", "held-out rows that no path reaches", held.beyond / rows, 0.0, "FAIL", sentence, remedy
+        CheckId.HELD_OUT_REACH, "held-out rows that no path reaches", held.beyond / rows, 0.0, "FAIL", sentence, remedy
     )
 
 
@@ -133,7 +149,7 @@ def _judged_error(held: HeldOut) -> Check:
         f"Error on held-out rows, up to {held.checked_to:.3g} ahead: {shares} of the recording's standard deviation."
     )
     remedy = "" if verdict == "PASS" else "Try another structure, record more often, or trust shorter forecasts only."
-    return Check("held_out_error", "error on held-out rows", worst, POOR, verdict, sentence, remedy)
+    return Check(CheckId.HELD_OUT_ERROR, "error on held-out rows", worst, POOR, verdict, sentence, remedy)
 
 
 def _judged_coverage(held: HeldOut) -> Check:
@@ -146,7 +162,9 @@ def _judged_coverage(held: HeldOut) -> Check:
             f"The {LEVEL:.0%} band held {share:.0%} of the held-out values, but those are only "
             f"{held.sample_words}; {ENOUGH_SAMPLES} are needed to judge it."
         )
-        return Check("coverage", title, share, None, "NOT MEASURED", sentence, "Hold out more, or record more runs.")
+        return Check(
+            CheckId.COVERAGE, title, share, None, "NOT MEASURED", sentence, "Hold out more, or record more runs."
+        )
     low, high = binom.ppf([UNSURE / 2, 1 - UNSURE / 2], size, LEVEL) / size
     verdict: Literal["PASS", "ATTENTION", "FAIL"] = "FAIL" if share < low else "ATTENTION" if share > high else "PASS"
     sentence = (
@@ -158,4 +176,4 @@ def _judged_coverage(held: HeldOut) -> Check:
         "ATTENTION": "The bands are too wide; the noise may be smaller than found.",
         "FAIL": "The bands are too narrow; the structure may not be that of this recording.",
     }
-    return Check("coverage", title, share, float(low), verdict, sentence, remedies[verdict])
+    return Check(CheckId.COVERAGE, title, share, float(low), verdict, sentence, remedies[verdict])

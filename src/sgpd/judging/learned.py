@@ -1,6 +1,8 @@
 """The answer in a physicist's words: where the learned system rests, and how fast it swings about that."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -28,6 +30,25 @@ class Learned:
     equilibrium_std: np.ndarray  # over drawn fields
     period: float  # NaN where it does not swing
     period_std: float
+
+    def to_dict(self) -> dict:
+        """As plain data; a period that is not a number is None."""
+        plain = lambda value: None if np.isnan(value) else value
+        return {
+            "names": list(self.names),
+            "units": list(self.units),
+            "values": self.equilibrium.tolist(),
+            "values_std": self.equilibrium_std.tolist(),
+            "period": plain(self.period),
+            "period_std": plain(self.period_std),
+        }
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> "Learned":
+        """From plain data."""
+        period, period_std = (float("nan") if found[name] is None else found[name] for name in ("period", "period_std"))
+        value, std = (np.array(found[name], float) for name in ("values", "values_std"))
+        return cls(tuple(found["names"]), tuple(found["units"]), value, std, period, period_std)
 
     def __str__(self) -> str:
         parts = zip(self.names, self.equilibrium, self.equilibrium_std, self.units, strict=True)

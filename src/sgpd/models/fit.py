@@ -12,9 +12,9 @@ import numpy as np
 from sgpd.checks import require_compatible
 from sgpd.data import Trajectories, Windows, excerpts, sign_test
 from sgpd.data.smoothing import smooth_run
-from sgpd.errors import BadInput, SgpdWarning, unknown_name
+from sgpd.errors import BadInput, CheckWarning, SgpdWarning, unknown_name
 from sgpd.inference.checkpoint import Checkpoint
-from sgpd.inference.facts import History, Selection
+from sgpd.inference.facts import Epoch, History, Selection
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.laplace.constants import LONGEST
 from sgpd.inference.laplace.engine import Laplace, fit_laplace
@@ -26,7 +26,7 @@ from sgpd.inference.variational.problem import Variational, prepare, side_by_sid
 from sgpd.integrators import Integrator
 from sgpd.integrators import get as get_integrator
 from sgpd.models.facts import Facts, RecordingFacts
-from sgpd.models.model import Model
+from sgpd.models.model import TOLD, Model
 from sgpd.models.pieces import Pieces
 from sgpd.structures import Structure
 from sgpd.structures import get as get_structure
@@ -77,7 +77,7 @@ def fit(
     """
     seeds = [seed] if isinstance(seed, int) else list(seed)
     whole = _one_each(data, Trajectories, len(seeds), "data")
-    recordings = [excerpts(recording, MOST, LONGEST) for recording in whole]
+    recordings = [rows_used(recording) for recording in whole]
     structure = get_structure(structure) if isinstance(structure, str) else structure
     structure = structure.named(recordings[0].names)
     method = choose_integrator(integrator, structure, whole[0])
@@ -99,18 +99,23 @@ def fit(
                 chosen = (
                     f"Integrator: {method.name} (order {method.order}), chosen for '{structure.name}' and this step."
                 )
-                models = [dataclasses.replace(model, notes=(chosen, *model.notes)) for model in models]
+                models = [dataclasses.replace(model, remarks=(chosen, *model.remarks)) for model in models]
         else:
             models = _variational(recordings, guesses, seeds, options)
     models = [_noting_excerpts(model, *each) for model, *each in zip(models, recordings, whole, strict=True)]
     return models[0] if isinstance(seed, int) else models
 
 
+def rows_used(data: Trajectories) -> Trajectories:
+    """What a fit takes of a recording: all of it, or of a long one excerpts."""
+    return excerpts(data, MOST, LONGEST)
+
+
 def _noting_excerpts(model: Model, used: Trajectories, whole: Trajectories) -> Model:
     if used.rows == whole.rows:
         return model
     said = f"The fit used {used.rows:,} of {whole.rows:,} rows: stretches of {LONGEST} rows, spread evenly."
-    return dataclasses.replace(model, notes=(*model.notes, said))
+    return dataclasses.replace(model, remarks=(*model.remarks, said))
 
 
 def _warn_of_swapped_roles(structure: Structure, data: Trajectories):
@@ -161,11 +166,11 @@ def _guess(
     return guess
 
 
-def _laplace(data: Trajectories, guess: FieldPosterior, seed: int, options: FitOptions[Laplace]) -> Model:
+def _laplace(data: Trajectories, guess: FieldPosterior, seed: int, options: FitOptions) -> Model:
     found = fit_laplace(data, guess, options, seed)
-    attention = tuple(f"{c.sentence} {c.remedy}" for c in found.diagnosis.checks if c.verdict in ("ATTENTION", "FAIL"))
-    for sentence in attention:
-        warnings.warn(sentence, SgpdWarning, stacklevel=3)
+    for check in found.diagnosis.checks:
+        if check.verdict in TOLD:
+            warnings.warn(check.words, CheckWarning, stacklevel=3)
     return Model(
         posterior=found.posterior,
         integrator=options.integrator,
@@ -181,7 +186,7 @@ def _laplace(data: Trajectories, guess: FieldPosterior, seed: int, options: FitO
         history=found.history,
         run_names=data.run_names,
         facts=Facts(RecordingFacts.of(data), fit=found.facts),
-        notes=found.diagnosis.notes + attention,
+        remarks=found.diagnosis.remarks,
         diagnosis=found.diagnosis.checks,
     )
 
@@ -190,7 +195,7 @@ def _variational(
     recordings: Sequence[Trajectories],
     guesses: Sequence[FieldPosterior],
     seeds: Sequence[int],
-    options: FitOptions[Variational],
+    options: FitOptions,
 ) -> list[Model]:
     """All seeds side by side."""
     chosen = (options.integrator, options.settings, options.x0)
@@ -200,8 +205,9 @@ def _variational(
     identity = (options.settings, options.integrator, options.x0)
     kept = Checkpoint(options.checkpoint, (problem, parameters, repr(identity), seeds))
     state = train(problem, initial_state(problem, parameters, seeds), progress=options.progress, checkpoint=kept)
-    bests = [jax.tree.map(lambda leaf, at=index: leaf[at], state.best) for index in range(len(seeds))]
-    histories = [tuple(epoch.of_seed(index) for epoch in state.history) for index in range(len(seeds))]
+    bests: list[Selected] = [jax.tree.map(lambda leaf, at=index: leaf[at], state.best) for index in range(len(seeds))]
+    epochs = [epoch for epoch in state.history if isinstance(epoch, Epoch)]
+    histories = [tuple(epoch.of_seed(index) for epoch in epochs) for index in range(len(seeds))]
     cuts = [cut for _, _, cut in prepared]
     each = zip(recordings, cuts, bests, histories, strict=True)
     return [_model(*one, options) for one in each]
@@ -227,7 +233,7 @@ def choose_integrator(integrator: str | Integrator, structure: Structure, data: 
     if integrator != "auto":
         return get_integrator(integrator)
     usual, for_long_steps = structure.integrators
-    if usual == for_long_steps or _turn(excerpts(data, MOST, LONGEST)) < _LONG:
+    if usual == for_long_steps or _turn(rows_used(data)) < _LONG:
         return get_integrator(usual)
     return get_integrator(for_long_steps)
 
@@ -240,9 +246,7 @@ def _turn(data: Trajectories) -> float:
     return float(data.step * np.sqrt((bend**2).mean() / np.maximum((slope**2).mean(), 1e-300)))
 
 
-def _model(
-    data: Trajectories, cut: Windows, best: Selected, history: History, options: FitOptions[Variational]
-) -> Model:
+def _model(data: Trajectories, cut: Windows, best: Selected, history: History, options: FitOptions) -> Model:
     """The model of one seed."""
     settings, parameters = options.settings, best.parameters
     bounded = options.x0 != "observed" and settings.stride is None

@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from sgpd.arrays import State, on_device
 from sgpd.checks import Check, CheckReport, Claim, judge, measure, preserved, require_compatible
+from sgpd.data import Trajectories
 from sgpd.errors import BadInput, SgpdWarning, unknown_name
 from sgpd.fields import Field, taken
 from sgpd.gp.features import Sampling
@@ -25,8 +27,12 @@ from sgpd.models.forecast import STEP_SLACK, Forecast, Rolled, Schedule, require
 from sgpd.models.pieces import Pieces
 from sgpd.renamed import renamed_attribute
 
+if TYPE_CHECKING:
+    from sgpd.judging.assessment import Assessment
+
 CHECK_PATHS = 8
 STARTS = ("end", "first")
+TOLD = ("ATTENTION", "FAIL")  # verdicts of a diagnosis that a fit warns of
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +53,16 @@ class Model:
     history: History = field(default=(), repr=False)
     sampling: Sampling = "quasi"  # of the features' frequencies
     run_names: tuple[str, ...] = ("0",)
-    notes: tuple[str, ...] = ()  # the same in words, with what to look at
+    remarks: tuple[str, ...] = ()  # what the fit says besides its diagnosis
     diagnosis: tuple[Check, ...] = ()  # whether the structure and the fit suit the recording
 
     noise = renamed_attribute("Model", "noise", "noise_std")
     spread = renamed_attribute("Model", "spread", "sampling")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """All in words: the remarks of the fit, and of its diagnosis what to look at."""
+        return (*self.remarks, *(check.words for check in self.diagnosis if check.verdict in TOLD))
 
     @property
     def dimension(self) -> int:
@@ -155,16 +166,40 @@ class Model:
         name = None if run is None or len(self.run_names) == 1 else self.run_names[run]
         return Forecast(times, states, best, ok, residual, self.names, self.units, name)
 
-    def check(self, duration: float | None = None, *, paths: int = CHECK_PATHS, seed: int = 0) -> CheckReport:
-        """Measure every claim of this structure and integrator on drawn fields, from the starts of the recorded runs.
+    def check(
+        self,
+        duration: float | None = None,
+        *,
+        held_out: Trajectories | None = None,
+        paths: int = CHECK_PATHS,
+        seed: int = 0,
+    ) -> "Assessment":
+        """Everything that can be said of this fit, as `sgpd fit`, `sgpd check` and the report say it.
 
-        The duration is that of 400 steps unless given.
+        That is: what the fit says of itself (`diagnosis`), every claim of structure and integrator measured on drawn
+        fields, how forecasts of rows did that the fit did not see, what was learned, and the word for all.
+
+        **Arguments:**
+
+        - `duration`: of the rollouts on which claims are measured; ten times that of the longest fitted run by default,
+            and 4000 steps at most.
+        - `held_out`: rows that the fit did not see. Without any, the word for all is NOT MEASURED.
+        - `paths`, `seed`: how many fields to draw for the claims, and which.
         """
-        steps = 400 if duration is None else max(round(duration / self.step), 1)
+        from sgpd.judging.assessment import assess  # judging knows models, not the other way round
+
+        return assess(self, held_out, duration, paths, seed)
+
+    def check_claims(self, duration: float, *, paths: int = CHECK_PATHS, seed: int = 0) -> CheckReport:
+        """Measure every claim of this structure and integrator on drawn fields, from the starts of the recorded runs:
+        whether the structure is kept, not whether it is that of the recording.
+        """
+        steps = max(round(duration / self.step), 1)
         drawn, features = self._drawn(seed, paths)
         first = np.array([self.pieces.of_run(run)[0] for run in self.fitted_runs])
         starts = on_device(np.asarray(drawn.starts)[np.arange(paths), first[np.arange(paths) % len(first)]])
-        found = _measured(self.posterior, self.integrator, self.step, steps, drawn.u, features, starts)
+        chosen = Drawn(Unknowns(drawn.u, starts), features)
+        found = _measured(self.posterior, self.integrator, self.step, steps, chosen)
         return judge(found, self.preserves, self.integrator.implicit)
 
     def save(self, path: str | Path):
@@ -309,14 +344,16 @@ def _fields(posterior: FieldPosterior, u, features: Features) -> Field:
 
 
 @eqx.filter_jit
-def _measured(posterior: FieldPosterior, integrator: Integrator, h: float, steps: int, u, features, starts):
+def _measured(posterior: FieldPosterior, integrator: Integrator, h: float, steps: int, drawn: Drawn):
     invariant = posterior.structure.traits(posterior.dimension).invariant
 
-    def one(drawn):
-        u, weights, x0 = drawn
-        field = posterior.field(posterior.unravel(u), Features(features.frequencies, weights))
+    unknowns, (frequencies, weights) = drawn
+
+    def one(draw):
+        (u, x0), own = draw
+        field = posterior.field(posterior.unravel(u), Features(frequencies, own))
         return measure(
             field, integrator, x0, jnp.asarray(h), steps, None if invariant is None else jnp.asarray(invariant)
         )
 
-    return jax.lax.map(one, (u, features.weights, starts), batch_size=CHECK_PATHS)
+    return jax.lax.map(one, (unknowns, weights), batch_size=CHECK_PATHS)

@@ -1,6 +1,7 @@
 """Models on disk: one safetensors file, arrays and a JSON header, no pickle."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -29,7 +30,7 @@ from sgpd.integrators import (
 from sgpd.integrators import get as get_integrator
 from sgpd.integrators import names as integrator_names
 from sgpd.models.facts import Facts
-from sgpd.models.model import Model
+from sgpd.models.model import TOLD, Model
 from sgpd.models.pieces import Pieces
 from sgpd.structures import Structure, key_of
 from sgpd.structures import get as get_structure
@@ -105,7 +106,8 @@ def _header(model: Model) -> dict:
         "history": plain(model.history),
         "run_names": model.run_names,
         "facts": model.facts.to_dict(),
-        "notes": model.notes,
+        "remarks": model.remarks,
+        "notes": model.notes,  # for version 0.4.0, which reads them
         "diagnosis": [asdict(check) for check in model.diagnosis],
     }
 
@@ -152,6 +154,7 @@ def _model(header: dict, arrays: dict[str, np.ndarray], allow: Sequence[str | ty
         u, own_starts, place, seed = (on_device(arrays[f"stored.{name}"]) for name in _STORED_ARRAYS)
         stored = Stored(Unknowns(u, own_starts), place, seed)
     joint = Joint(mean, root, starts, gain, start_root, stored)
+    diagnosis = tuple(Check(**check) for check in header["diagnosis"])
     return Model(
         posterior=FieldPosterior(structure, header["dimension"], tuple(groups), tuple(values)),
         integrator=_method(header["integrator"]),
@@ -167,9 +170,17 @@ def _model(header: dict, arrays: dict[str, np.ndarray], allow: Sequence[str | ty
         history=history_of(header["history"]),
         run_names=tuple(header["run_names"]),
         facts=Facts.from_dict(header["facts"]),
-        notes=tuple(header["notes"]),
-        diagnosis=tuple(Check(**check) for check in header["diagnosis"]),
+        remarks=_remarks(header, diagnosis),
+        diagnosis=diagnosis,
     )
+
+
+def _remarks(header: dict, diagnosis: tuple[Check, ...]) -> tuple[str, ...]:
+    """Version 0.4.0 and those before wrote them in one list with what the diagnosis says."""
+    if "remarks" in header:
+        return tuple(header["remarks"])
+    told = Counter(check.words for check in diagnosis if check.verdict in TOLD)
+    return tuple((Counter(header["notes"]) - told).elements())
 
 
 def _structure(name: str, allow: Sequence[str | type], **options) -> Structure:

@@ -12,9 +12,8 @@ from sgpd.data import Run, Trajectories
 from sgpd.data.smoothing import smooth_run
 from sgpd.errors import NumericalFailure, SgpdWarning
 from sgpd.fields import Field
-from sgpd.judging import HeldOut
-from sgpd.judging.learned import Learned, learned
-from sgpd.judging.overall import checked_to
+from sgpd.judging import Assessment, HeldOut, Learned
+from sgpd.judging.assessment import judge
 from sgpd.models import Forecast, Model
 from sgpd.models.forecast import as_far_as_possible
 from sgpd.plots.marks import labelled
@@ -60,9 +59,8 @@ class Material:
 
     model: Model
     data: Trajectories
-    checks: CheckReport
+    assessment: Assessment
     about: About
-    held_out: HeldOut | None
     views: tuple[View, ...]
     lost: tuple[str, ...]  # runs of which no path stayed finite
     problems: tuple[str, ...]  # sentences
@@ -91,10 +89,15 @@ class Material:
         """The best estimate of the field."""
         return self.model.mean()
 
-    @cached_property
+    @property
     def learned(self) -> Learned | None:
-        """The equilibrium and its period, with the numbers that the command line prints."""
-        return learned(self.model)
+        """The equilibrium and its period."""
+        return self.assessment.learned
+
+    @property
+    def held_out(self) -> HeldOut | None:
+        """The forecasts of rows that the fit did not see."""
+        return self.assessment.held_out
 
     def rest(self, *coordinates: int) -> list[str]:
         """Where the system rests, in some coordinates, in words; nothing where no equilibrium was found."""
@@ -140,7 +143,7 @@ class Material:
     @property
     def checked_to(self) -> float:
         """How far past their start forecasts were compared with a recording."""
-        return checked_to(self.held_out)
+        return self.assessment.checked_to
 
 
 def paths_of(model: Model) -> int:
@@ -150,24 +153,43 @@ def paths_of(model: Model) -> int:
 
 
 def gather(
-    model: Model, data: Trajectories, checks: CheckReport, about: About, held_out: HeldOut | None = None
+    model: Model,
+    data: Trajectories,
+    checks: Assessment | CheckReport,
+    about: About,
+    held_out: HeldOut | None = None,
 ) -> Material:
     """Smooth and forecast the runs that the page shows: the longest, and those that were held out."""
+    assessment = _assessment(model, data, checks, held_out)
+    held_out = assessment.held_out
     shown = max(1, min(4, MOST_PANELS // model.dimension))
     longest = sorted(sorted(model.fitted_runs, key=lambda run: -len(data.runs[run]))[:shown])
-    views, lost = [], []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", SgpdWarning)
-        for run in longest:
+    views, lost, problems = [], [], [*about.problems, *assessment.problems]
+    for run in longest:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", SgpdWarning)
             try:
                 views.append(_fitted_view(model, data, held_out, run, about.seed))
             except NumericalFailure:
                 lost.append(data.run_names[run])
-        views += _held_views(data, held_out)[: max(1, shown - 1)]
-    said = [str(each.message) for each in caught if issubclass(each.category, SgpdWarning)]
-    said += [f"Run {name}: no path stayed finite, so it is not shown." for name in lost]
-    problems = tuple(dict.fromkeys([*about.problems, *said]))
-    return Material(model, data, checks, about, held_out, tuple(views), tuple(lost), problems)
+        of_run = f"Run {data.run_names[run]}: " if len(data) > 1 else ""  # two runs may say the same words
+        problems += [f"{of_run}{each.message}" for each in caught if issubclass(each.category, SgpdWarning)]
+    views += _held_views(data, held_out)[: max(1, shown - 1)]
+    problems += [f"Run {name}: no path stayed finite, so it is not shown." for name in lost]
+    return Material(model, data, assessment, about, tuple(views), tuple(lost), tuple(problems))
+
+
+def _assessment(
+    model: Model, data: Trajectories, checks: Assessment | CheckReport, held_out: HeldOut | None
+) -> Assessment:
+    """As it was made; or made now, of claims alone, or where forecasts came later."""
+    if isinstance(checks, CheckReport):
+        return judge(model, checks, held_out, time_unit=data.time_unit)
+    if held_out is None:
+        return checks
+    if checks.scores is None:
+        return judge(model, checks.claims, held_out, checks.duration, data.time_unit)
+    return replace(checks, held_out=held_out)
 
 
 def _fitted_view(model: Model, data: Trajectories, held: HeldOut | None, run: int, seed: int) -> View:

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from sgpd.checks import CheckReport
+from sgpd.checks import CheckId, CheckReport
 from sgpd.data import Trajectories
-from sgpd.judging import HeldOut
-from sgpd.judging.overall import verdict
+from sgpd.judging import Assessment, HeldOut
 from sgpd.models import Model
 from sgpd.plots.interactive import to_json
 from sgpd.report.about import About
@@ -18,7 +17,7 @@ from sgpd.report.material import Material, gather
 from sgpd.report.sections.calibration import calibration_section
 from sgpd.report.sections.conservation import conservation_section
 from sgpd.report.sections.forecast import forecast_section
-from sgpd.report.sections.kept import recorded_courses
+from sgpd.report.sections.kept import ENERGY, recorded_courses
 from sgpd.report.sections.learned import learned_section
 from sgpd.report.sections.listing import checks_section
 from sgpd.report.sections.origin import data_line, origin_section
@@ -44,7 +43,7 @@ def write_report(
     path: str | Path,
     model: Model,
     data: Trajectories,
-    checks: CheckReport,
+    checks: Assessment | CheckReport,
     about: About,
     held_out: HeldOut | None = None,
 ) -> Path:
@@ -53,9 +52,9 @@ def write_report(
     **Arguments:**
 
     - `data`: the recording that was fitted.
-    - `checks`: of `model.check`.
+    - `checks`: of `model.check`, or claims that were measured in another way.
     - `about`: where the model comes from.
-    - `held_out`: how forecasts compare with what was held out of the fit, where something was.
+    - `held_out`: the forecasts of what was held out of the fit, where `model.check` did not make them.
     """
     material = gather(model, data, checks, about, held_out)
     path = Path(path)
@@ -71,7 +70,7 @@ def render(material: Material) -> str:
     lines = (f"Data: {data_line(material)}.", _model_line(material), _energy_line(material))
     return TEMPLATES.get_template("page.html.j2").render(
         title=material.about.title,
-        overall=verdict(material.model, material.checks, material.held_out),
+        overall=material.assessment.overall,
         lines=[line for line in lines if line],
         sections=sections,
         plots=_plots(sections),
@@ -88,9 +87,10 @@ def _model_line(material: Material) -> str:
 
 def _energy_line(material: Material) -> str:
     """What the recording does with its energy, where that is not to be overlooked."""
-    if all(check.verdict == "PASS" for check in material.model.diagnosis if check.id == "recorded_energy"):
+    found = [check.verdict for check in material.assessment.checks if check.id == CheckId.RECORDED_ENERGY]
+    if found in ([], ["PASS"]):
         return ""
-    name, course = recorded_courses(material)[0]
+    name, course = recorded_courses(material, ENERGY)[0]
     return f"Run {name}: {course.sentence('the energy', material.lasting(course.times[-1] - course.times[0]))}"
 
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 from sgpd.data import Trajectories
 from sgpd.errors import BadInput
+from sgpd.judging import Assessment
 from sgpd.models import Model, load
 from sgpd.runs.packing import AGAIN, pack_history, pack_json, pack_recording, sha256, unpack_json, unpack_recording
 from sgpd.writing import write_whole
@@ -117,6 +118,14 @@ class RunFolder:
     def checks(self) -> dict:
         """What the fit found when it ended."""
         return unpack_json(self.checks_file)
+
+    def assessment(self) -> Assessment:
+        """The same, read back; the forecasts of held-out rows are not there."""
+        try:
+            return Assessment.from_dict(self.checks())
+        except (KeyError, TypeError, AttributeError, ValueError) as problem:
+            what = f"{self.checks_file}: the file is damaged ({problem!r})"
+            raise BadInput(what, AGAIN, str(self.checks_file)) from None
 
     def model(self) -> Model:
         """The model; a damaged or hostile file is refused."""

@@ -174,6 +174,20 @@ def test_the_report_is_one_file_in_the_run_folder(fitted, sgpd_here, tmp_path):
     assert RunFolder.open(run).config()["files"][0]["sha256"][:12] in text
 
 
+def test_a_run_of_version_0_4_0_is_read_and_what_it_did_not_save_is_found_anew(fitted, sgpd_here, tmp_path):
+    run = shutil.copytree(fitted[1], tmp_path / "run")
+    stored = json.loads((run / "checks.json").read_text())
+    old = {name: value for name, value in stored.items() if name not in ("questions", "equilibrium", "problems")}
+    (run / "checks.json").write_text(json.dumps(old))
+    assert sgpd_here("predict", run, "--duration", "1", "--out", tmp_path / "f.csv").code == 0
+    found = json.loads(sgpd_here("check", run, "--json", "--quiet").out)
+    assert {name: found[name] for name in stored} == stored
+    reported = sgpd_here("report", run)
+    assert "check    every claim" in reported.err
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert all(row["question"] in page for row in stored["questions"])
+
+
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "recording.npz", "checks.json"])
 @pytest.mark.parametrize("command", ["predict", "check", "report"])
 def test_a_damaged_run_is_refused(fitted, sgpd_here, tmp_path, command, name):

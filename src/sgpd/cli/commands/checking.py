@@ -3,56 +3,58 @@
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
-from sgpd.cli.commands.findings import as_dict, long_enough
 from sgpd.cli.ending import DONE, FAILED
 from sgpd.cli.talk import STYLES, Talk
 from sgpd.xla.cache import keep_compiled_programs
+
+if TYPE_CHECKING:
+    from sgpd.judging import Assessment
+    from sgpd.models import Model
 
 CLAIM = 46  # columns for the claim
 TOLD = ("FAIL", "ATTENTION", "NOT MEASURED")  # in this order, after the table
 
 
 def run_check(path: Path, strict: bool, talk: Talk, allow: Sequence[str] = ()) -> int:
-    """The exit code: 1 where a claim does not hold, with `strict` also where one deserves attention."""
+    """The exit code: 1 where a check fails, with `strict` also where one deserves attention.
+
+    Claims are measured anew; the forecasts of held-out rows are judged as they were when the fit ended.
+    """
     keep_compiled_programs()
     from sgpd.data.describing import amount
+    from sgpd.judging import assess
+    from sgpd.judging.assessment import long_enough
     from sgpd.runs.layout import RunFolder
 
     folder = RunFolder.open(path, allow)
-    config, stored, model = folder.config(), folder.checks(), folder.model()
+    config, stored, model = folder.config(), folder.assessment(), folder.model()
     fitted, _ = folder.recording()
-    duration = long_enough(model, fitted)
+    duration = long_enough(fitted.duration, model.step)
     talk.say("check", f"every claim, on drawn fields, to {amount(duration, fitted.time_unit)}")
     with talk.heeding():
-        claims = model.check(duration, seed=config["seed"])
-    checks = [
-        *(as_dict(check, "recording") for check in model.diagnosis),
-        *(as_dict(check, "claims") for check in claims.checks),
-        *(check for check in stored.get("checks", []) if check.get("group") == "held out"),
-    ]
-    found = {**stored, "checks": checks}
-    talk.data(found)
+        found = assess(model, stored.scores, duration, seed=config["seed"], time_unit=fitted.time_unit)
+    talk.data(folder.checks() | found.to_dict())
     _tell(path, model, found, talk)
-    verdicts = {check["verdict"] for check in checks}
+    verdicts = {check.verdict for check in found.checks}
     return FAILED if "FAIL" in verdicts or (strict and "ATTENTION" in verdicts) else DONE
 
 
-def _tell(path: Path, model, found: dict, talk: Talk):
+def _tell(path: Path, model: "Model", found: "Assessment", talk: Talk):
     talk.result(f"{path}: {model.posterior.structure.name} + {model.integrator.name}")
     talk.result(_row("claim", "measured", "limit", "verdict"), style="bold")
-    for check in found["checks"]:
-        first, *more = wrap(check["title"], CLAIM - 1)
-        style = "" if check["verdict"] == "PASS" else STYLES.get(check["verdict"], "")
-        talk.result(_row(first, _number(check["value"]), _number(check["limit"]), check["verdict"]), style=style)
+    for check in found.checks:
+        first, *more = wrap(check.title, CLAIM - 1)
+        style = "" if check.verdict == "PASS" else STYLES.get(check.verdict, "")
+        talk.result(_row(first, _number(check.value), _number(check.limit), check.verdict), style=style)
         for line in more:
             talk.result(f"  {line}")
     for verdict in TOLD:
-        for check in found["checks"]:
-            if check["verdict"] == verdict:
-                text = " ".join(part for part in (check["sentence"], check["remedy"]) if part)
-                talk.verdict(verdict, text, indent="", width=len(verdict) + 2)
-    talk.result("Verdict: ", found.get("sentence", ""))
+        for check in found.checks:
+            if check.verdict == verdict:
+                talk.verdict(verdict, check.words, indent="", width=len(verdict) + 2)
+    talk.result("Verdict: ", found.sentence)
 
 
 def _row(claim: str, measured: str, limit: str, verdict: str) -> str:

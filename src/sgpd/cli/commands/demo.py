@@ -24,10 +24,10 @@ def run_demo(out: Path, seed: int):
     recording, folder = out / "recording.csv", out / "run"
     run_simulate(Ask("pendulum", seed, NOISE_VARIANCE), recording, None, talk, hint=False)
     given = given_settings(structure="separable", holdout="20%", seed=seed)
-    findings = run_fit([str(recording)], given, Where(folder, force=True), talk)
-    assert findings is not None  # a fit that is forced has something to do
-    _compare(findings.model, folder, out / "forecast.png", seed, talk)
-    run_report(folder, talk, findings)
+    fitted = run_fit([str(recording)], given, Where(folder, force=True), talk)
+    assert fitted is not None  # a fit that is forced has something to do
+    _compare(fitted.model, folder, out / "forecast.png", seed, talk)
+    run_report(folder, talk, fitted.assessment)
     talk.say("done", f"{time.monotonic() - began:.0f} s in all; all files are in {out}")
 
 

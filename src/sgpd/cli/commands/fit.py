@@ -162,6 +162,6 @@ def fit(
     )
     where = Where(out, resume=resume, force=force, dry_run=dry_run)
     talk = Talk(quiet, as_json)
-    findings = run_fit([str(path) for path in data or []], given, where, talk)
-    if findings is not None and out is not None:
-        tell_next(findings, out, talk)
+    fitted = run_fit([str(path) for path in data or []], given, where, talk)
+    if fitted is not None and out is not None:
+        tell_next(fitted.assessment, out, talk)

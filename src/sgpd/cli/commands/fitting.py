@@ -8,19 +8,19 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from sgpd.cli.commands.findings import TIMES_LONGER, Findings, examine
 from sgpd.cli.commands.preparing import Prepared, files_with_hashes, prepare
 from sgpd.cli.ending import INTERRUPTED
 from sgpd.cli.settings import DEFAULTS, make_structure, require_same
 from sgpd.cli.talk import Talk
-from sgpd.errors import BadInput, NumericalFailure
+from sgpd.errors import BadInput, CheckWarning, NumericalFailure
 from sgpd.xla.cache import keep_compiled_programs
 
 if TYPE_CHECKING:
+    from sgpd.judging import Assessment
     from sgpd.models import Model
     from sgpd.runs.layout import RunFolder, State
 
@@ -38,7 +38,14 @@ class Where:
     dry_run: bool = False
 
 
-def run_fit(files: Sequence[str], given: dict[str, Any], where: Where, talk: Talk) -> Findings | None:
+class Fitted(NamedTuple):
+    """A fit that has ended."""
+
+    model: "Model"
+    assessment: "Assessment"
+
+
+def run_fit(files: Sequence[str], given: dict[str, Any], where: Where, talk: Talk) -> Fitted | None:
     """Start a fit, go on with one, or only look at the data. None where there was nothing to fit."""
     if where.dry_run:
         _look(files, given, talk)
@@ -83,22 +90,31 @@ def _work(folder: "RunFolder", state: "State", files: Sequence[str], given: dict
             folder.begin(_config(prepared, DEFAULTS | given), prepared.fitted, prepared.held_out)
         else:
             talk.say("resume", f"{out}: {_saved(folder)}")
-        findings = _fit(folder, talk)
+        fitted = _fit(folder, talk)
         seconds = time.monotonic() - began
-        folder.finish(findings.model, findings.to_dict() | {"seconds": seconds})
-    _tell(findings, out, seconds, talk)
-    return findings
+        folder.finish(fitted.model, fitted.assessment.to_dict() | {"seconds": seconds})
+    _tell(fitted.assessment, out, seconds, talk)
+    return fitted
 
 
-def _fit(folder: "RunFolder", talk: Talk) -> Findings:
+def _fit(folder: "RunFolder", talk: Talk) -> Fitted:
     """Everything comes from the folder, so that a fit that goes on is the fit that was begun."""
     settings = folder.config()["settings"]
-    fitted, held_out = folder.recording()
+    fitted, _ = folder.recording()
     model = _model(folder, settings, fitted, talk)
-    findings = examine(model, fitted, held_out, settings["seed"], talk)
-    for sentence in findings.problems:
-        talk.attention(sentence)
-    return findings
+    return Fitted(model, judged(folder, model, talk))
+
+
+def judged(folder: "RunFolder", model: "Model", talk: Talk) -> "Assessment":
+    """The assessment of the model of a run folder, with the forecasts of what was held out."""
+    from sgpd.judging import assess
+    from sgpd.judging.assessment import long_enough
+
+    fitted, held_out = folder.recording()
+    talk.say("check", "every claim, on drawn fields" + ("" if held_out is None else "; bands, on held-out rows"))
+    duration, seed = long_enough(fitted.duration, model.step), folder.config()["seed"]
+    with talk.heeding():
+        return assess(model, held_out, duration, seed=seed, time_unit=fitted.time_unit)
 
 
 def _model(folder: "RunFolder", settings: dict[str, Any], fitted, talk: Talk) -> "Model":
@@ -108,9 +124,8 @@ def _model(folder: "RunFolder", settings: dict[str, Any], fitted, talk: Talk) ->
     noun = (
         "" if settings["inference"] == "laplace" else "epoch"
     )  # its stages differ in length, so it tells the share of the work
-    warned: list[str] = []
-    with talk.heeding(warned.append), talk.progress("fit", noun) as progress:
-        model = sgpd.fit(
+    with talk.heeding(told_later=CheckWarning), talk.progress("fit", noun) as progress:
+        return sgpd.fit(
             fitted,
             make_structure(settings),
             settings["integrator"],
@@ -120,10 +135,6 @@ def _model(folder: "RunFolder", settings: dict[str, Any], fitted, talk: Talk) ->
             progress=progress,
             checkpoint=folder.checkpoint,
         )
-    for sentence in warned:  # those of the diagnosis are told with it, in the end
-        if not any(check.sentence in sentence for check in model.diagnosis):
-            talk.attention(sentence)
-    return model
 
 
 def _engine(settings: dict[str, Any]):
@@ -179,28 +190,29 @@ def _resuming(files: Sequence[str], out: Path) -> str:
     return shlex.join(["sgpd", "fit", *files, "--out", str(out), "--resume"])
 
 
-def _tell(findings: Findings, out: Path, seconds: float, talk: Talk):
+def _tell(assessment: "Assessment", out: Path, seconds: float, talk: Talk):
     from sgpd.data.describing import amount
 
-    found = findings.to_dict() | {"run": str(out), "seconds": seconds}
-    talk.data(found)
+    talk.data(assessment.to_dict() | {"run": str(out), "seconds": seconds})
     talk.result(f"Fitted in {seconds:.0f} s; run folder: {out}")
-    if found["learned"]:
-        talk.result("  learned         ", found["learned"])
-    noise = ", ".join(f"{name} {value:.2g}" for name, value in found["noise"].items())
+    if assessment.learned is not None:
+        talk.result("  learned         ", str(assessment.learned))
+    noise = ", ".join(f"{name} {value:.2g}" for name, value in assessment.noise.items())
     talk.result("  noise           ", f"{noise} (standard deviation, learned)")
-    if found["held_out_error"]:
-        shares = ", ".join(f"{share:.0%} ({name})" for name, share in found["held_out_error"].items())
-        tested_to = amount(found["checked_to"], found["time_unit"], digits=3)
+    if assessment.error:
+        shares = ", ".join(f"{share:.0%} ({name})" for name, share in assessment.error.items())
+        tested_to = amount(assessment.checked_to, assessment.time_unit, digits=3)
         talk.result("  held out        ", f"rollout error {shares} of the data's standard deviation over {tested_to}")
-    for check in found["checks"]:
-        talk.verdict(check["verdict"], " ".join(part for part in (check["sentence"], check["remedy"]) if part))
-    talk.result("Verdict: ", found["sentence"])
+    for check in assessment.checks:
+        talk.verdict(check.verdict, check.words)
+    talk.result("Verdict: ", assessment.sentence)
 
 
-def tell_next(findings: Findings, out: Path, talk: Talk):
+def tell_next(assessment: "Assessment", out: Path, talk: Talk):
     """What to do with a run folder: forecast as far as that was tested, or as the recording is long."""
-    ahead = two_digits(findings.checked_to or findings.duration / TIMES_LONGER)
+    from sgpd.judging.assessment import TIMES_LONGER
+
+    ahead = two_digits(assessment.checked_to or assessment.duration / TIMES_LONGER)
     talk.result("Next:    ", f"sgpd report {out}")
     talk.result("         ", f"sgpd predict {out} --duration {ahead:g} --out forecast.csv")
 

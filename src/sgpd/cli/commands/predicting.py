@@ -14,6 +14,7 @@ from sgpd.xla.cache import keep_compiled_programs
 
 if TYPE_CHECKING:
     from sgpd.data import Trajectories
+    from sgpd.judging import Assessment
     from sgpd.models import Forecast, Model
     from sgpd.runs.layout import RunFolder
 
@@ -55,7 +56,7 @@ def run_predict(path: Path, ask: Ask, targets: Targets, talk: Talk):
     from sgpd.runs.layout import RunFolder
 
     folder = RunFolder.open(path, ask.allow)
-    config, stored = folder.config(), folder.checks()
+    config, stored = folder.config(), folder.assessment()
     _require_other_files(folder, config, targets)
     model, (fitted, _) = folder.model(), folder.recording()
     _require_room(model, ask)
@@ -166,12 +167,13 @@ def _tell_method(model: "Model", ask: Ask, unit: str, talk: Talk):
     talk.say("method", f"{method}, {ask.paths} paths, seed {ask.seed}")
 
 
-def _tell_reach(stored: dict, forecast: "Forecast", unit: str, talk: Talk):
+def _tell_reach(stored: "Assessment", forecast: "Forecast", unit: str, talk: Talk):
     """How far ahead the bands were compared with a recording."""
+    from sgpd.checks import CheckId
     from sgpd.data.describing import amount
 
     ahead = float(forecast.times[-1] - forecast.times[0])
-    tested_to = stored.get("checked_to") or 0.0
+    tested_to = stored.checked_to
     if tested_to == 0:
         talk.attention("The bands were not checked on any held-out recording; fit with `--holdout 20%` to do so.")
     elif ahead > tested_to:
@@ -179,13 +181,13 @@ def _tell_reach(stored: dict, forecast: "Forecast", unit: str, talk: Talk):
         talk.attention(
             f"Forecasts were tested to {amount(tested_to, unit, digits=3)} ahead; the other {rest} are untested."
         )
-    for check in stored.get("checks", []):
-        about_bands = check.get("group") == "held out" or check.get("id") == "draws"
-        if about_bands and check.get("verdict") != "PASS":
-            talk.remark(check["verdict"], check["sentence"])
+    about_bands = [check for check in stored.diagnosis if check.id == CheckId.DRAWS]
+    for check in (*about_bands, *(() if stored.scores is None else stored.scores.checks)):
+        if check.verdict != "PASS":
+            talk.remark(check.verdict, check.sentence)
 
 
-def _about(path: Path, config: dict, stored: dict, model: "Model", ask: Ask, forecast: "Forecast") -> dict:
+def _about(path: Path, config: dict, stored: "Assessment", model: "Model", ask: Ask, forecast: "Forecast") -> dict:
     return {
         "schema": "sgpd.forecast/1",
         "run": str(path),
@@ -201,7 +203,7 @@ def _about(path: Path, config: dict, stored: dict, model: "Model", ask: Ask, for
         "seed": ask.seed,
         "data": [file["sha256"] for file in config["files"]],
         "versions": config["versions"],
-        "checked_to": stored.get("checked_to") or 0.0,
+        "checked_to": stored.checked_to,
     }
 
 

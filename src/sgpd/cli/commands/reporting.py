@@ -1,36 +1,56 @@
 """`sgpd report`: one page from a run folder."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sgpd.cli.commands.findings import Findings, examine
+from sgpd.cli.commands.fitting import judged
 from sgpd.cli.talk import Talk
+from sgpd.errors import SgpdWarning
 from sgpd.xla.cache import keep_compiled_programs
 
+if TYPE_CHECKING:
+    from sgpd.judging import Assessment
+    from sgpd.models import Model
+    from sgpd.runs.layout import RunFolder
 
-def run_report(path: Path, talk: Talk, findings: Findings | None = None, allow: Sequence[str] = ()) -> Path:
-    """Write RUN/report.html and say where it is. What was just found out about the fit is not measured again."""
+
+def run_report(path: Path, talk: Talk, assessment: "Assessment | None" = None, allow: Sequence[str] = ()) -> Path:
+    """Write RUN/report.html and say where it is. What is known of the fit is not measured again."""
     keep_compiled_programs()
     from sgpd.report import write_report
     from sgpd.runs.layout import RunFolder
 
     folder = RunFolder.open(path, allow)
-    config, stored = folder.config(), folder.checks()
-    fitted, held_out = folder.recording()
-    if findings is None:
-        findings = examine(folder.model(), fitted, held_out, config["seed"], talk)
+    config, model = folder.config(), folder.model()
+    fitted, _ = folder.recording()
+    if assessment is None:
+        assessment = _known(folder, model, talk)
     talk.say("report", "drawing")
-    about = about_run(path, config, stored.get("seconds"), findings.problems)
+    about = about_run(path, config, folder.checks().get("seconds"))
     with talk.heeding():
-        page = write_report(
-            folder.path / "report.html", findings.model, fitted, findings.claims, about, findings.held_out
-        )
+        page = write_report(folder.path / "report.html", model, fitted, assessment, about)
     talk.data({"schema": "sgpd.report/1", "report": str(page)})
     talk.result("Report:  ", str(page))
     return page
 
 
-def about_run(path: Path, config: dict, seconds: float | None, problems: Sequence[str]):
+def _known(folder: "RunFolder", model: "Model", talk: Talk) -> "Assessment":
+    """What the fit found when it ended, with the forecasts that figures need. Version 0.4.0 saved less: found anew."""
+    from sgpd.judging import judge_held_out
+
+    stored = folder.assessment()
+    if not stored.complete:
+        return judged(folder, model, talk)
+    _, held_out = folder.recording()
+    if held_out is None:
+        return stored
+    with talk.heeding(told_later=SgpdWarning):  # they stand among the problems already
+        return replace(stored, held_out=judge_held_out(model, held_out, seed=folder.config()["seed"]))
+
+
+def about_run(path: Path, config: dict, seconds: float | None):
     """What the page says besides numbers."""
     from sgpd.report import About
 
@@ -42,5 +62,4 @@ def about_run(path: Path, config: dict, seconds: float | None, problems: Sequenc
         versions=config["versions"],
         seed=config["seed"],
         seconds=seconds,
-        problems=tuple(dict.fromkeys(problems)),
     )

@@ -88,7 +88,7 @@ class _Stage(NamedTuple):
 
 
 def fit_laplace(
-    data: Trajectories, guess: FieldPosterior, options: FitOptions[Laplace], seed: int, longest: int = LONGEST
+    data: Trajectories, guess: FieldPosterior, options: FitOptions, seed: int, longest: int = LONGEST
 ) -> PosteriorResult:
     """Fit one recording (or several runs of one system), in pieces of at most `longest` rows.
 

@@ -43,6 +43,9 @@ READING = Reading(
 def calibration_section(material: Material) -> Section:
     """The figures, or how to get them."""
     held = material.held_out
+    if held is None and material.assessment.scores is not None:
+        text = "Calibration is not drawn, because the forecasts behind the checks of section 7 are not at hand."
+        return Section("calibration", "Calibration", (Box(text), _table(material)))
     if held is None:
         text = f"Calibration was not tested, because every recorded value was fitted. {HOLD_OUT}"
         return Section("calibration", "Calibration", (Box(text, "NOT MEASURED"),))
@@ -51,11 +54,12 @@ def calibration_section(material: Material) -> Section:
         text = "Calibration was not tested, because the held-out part has no recorded value."
         return Section("calibration", "Calibration", (Box(text, "NOT MEASURED"),))
     plot = Plot((_distribution(held, pit), _by_lead(material, held)), _alt(held, pit), columns=2, height=340)
-    said = " ".join(check.sentence for check in held.checks)
+    scores = material.assessment.scores
+    said = "" if scores is None else " ".join(check.sentence for check in scores.checks)
     caption = f"{_alt(held, pit)} {said}"
     title = f"Held-out values in their bands: {held.sample_words}"
     figure = Figure("calibration", title, (plot,), caption, READING)
-    return Section("calibration", "Calibration", (figure, _table(material, held)))
+    return Section("calibration", "Calibration", (figure, _table(material)))
 
 
 def ecdf_margin(size: int) -> float:
@@ -119,8 +123,8 @@ def _alt(held: HeldOut, pit: np.ndarray) -> str:
     return f"Of {count} held-out values ({held.sample_words}), {shares}."
 
 
-def _table(material: Material, held: HeldOut) -> Table:
-    rows = tuple((name, share(float(e))) for name, e in zip(material.model.names, held.error, strict=True))
+def _table(material: Material) -> Table:
+    rows = tuple((name, share(error)) for name, error in material.assessment.error.items())
     return Table(
         "Rollout error on held-out values", ("coordinate", "rms error over standard deviation of the recording"), rows
     )

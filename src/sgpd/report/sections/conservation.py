@@ -6,8 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from sgpd.checks import determinant_error, step_jacobian, symplectic_defect
+from sgpd.checks import CheckId, determinant_error, step_jacobian, symplectic_defect
 from sgpd.fields import Field, taken
+from sgpd.inference.course import Course
+from sgpd.models.fit import rows_used
 from sgpd.plots.marks import (
     BLUE,
     CYCLE,
@@ -25,7 +27,7 @@ from sgpd.plots.marks import (
 )
 from sgpd.report.content import Block, Box, Figure, Reading, Section
 from sgpd.report.material import Material, View
-from sgpd.report.sections.kept import BLOCKS, LONG, Course, Kept, changes, kept_by, recorded_courses
+from sgpd.report.sections.kept import ENERGY, Kept, changes, kept_by, recorded_courses
 
 STEPS = 48  # states at which the derivative of a step is taken
 ROUNDING = 1e-17  # shown instead of 0 on a logarithmic axis
@@ -93,10 +95,10 @@ def _chosen(material: Material, view: View, most: int) -> tuple[Field, np.ndarra
 def _along_paths(material: Material, view: View, kept: Kept) -> Figure:
     fields, paths, times = _chosen(material, view, MOST_PATHS)
     found = changes(kept, fields, paths)
-    energy = kept.name == "H"
+    energy = kept.name == ENERGY.name
     shown = found if energy else np.maximum(np.abs(found), ROUNDING)
     marks = tuple(Line(times, row, "one path", BLUE, width=0.8, opacity=0.6) for row in shown)
-    limits = _limits(material, "energy_wander" if energy else "invariant")
+    limits = _limits(material, CheckId.ENERGY_WANDER if energy else CheckId.INVARIANT)
     rules = tuple(Rule(at, "limit", "y") for limit in limits for at in ((limit, -limit) if energy else (limit,)))
     panel = Panel(material.time, f"change of {kept.name}, relative", marks, rules=rules, log=not energy)
     worst, last = np.abs(found).max(), np.abs(found[:, -1]).max()
@@ -104,15 +106,15 @@ def _along_paths(material: Material, view: View, kept: Kept) -> Figure:
         f"{kept.name} changes by at most {worst:.1e} along {len(found)} paths over "
         f"{material.lasting(times[-1] - times[0])}; at their end it differs from the start by at most {last:.1e}."
     )
-    ids = ("energy_wander", "energy_trend", "invariant")
-    words = [alt, *(check.sentence for check in material.checks.checks if check.id in ids)]
+    ids = (CheckId.ENERGY_WANDER, CheckId.ENERGY_TREND, CheckId.INVARIANT)
+    words = [alt, *material.assessment.sentences(*ids)]
     title = "Energy along drawn paths" if energy else "Invariant along drawn paths"
     return Figure("energy", title, (Plot((panel,), alt, height=320),), " ".join(words), ALONG)
 
 
-def _limits(material: Material, check_id: str) -> list[float]:
+def _limits(material: Material, check_id: CheckId) -> list[float]:
     """The limit of a check; none where it was not made."""
-    return [c.limit for c in material.checks.checks if c.id == check_id and c.limit is not None]
+    return [c.limit for c in material.assessment.checks if c.id == check_id and c.limit is not None]
 
 
 @eqx.filter_jit
@@ -138,7 +140,7 @@ def _single_steps(material: Material, view: View) -> Figure:
             worst = np.maximum(np.asarray(values).max(axis=0), ROUNDING)
             marks.append(Dots(times[rows], worst, label, colour, symbol, 6))
             said.append(f"{label} is at most {worst.max():.1e}")
-    limits = _limits(material, "determinant")
+    limits = _limits(material, CheckId.DETERMINANT)
     alt = f"{'; '.join(said)}, on {len(paths)} paths (limit {', '.join(f'{limit:.0e}' for limit in limits)})."
     rules = tuple(Rule(limit, "limit", "y") for limit in limits)
     panel = Panel(material.time, f"worst of {len(paths)} paths", tuple(marks), rules=rules, log=True)
@@ -147,13 +149,12 @@ def _single_steps(material: Material, view: View) -> Figure:
 
 
 def _along_recording(material: Material, kept: Kept) -> Figure:
-    plots = tuple(_course_plot(material, kept.name, name, course) for name, course in recorded_courses(material))
-    said = [check.sentence for check in material.model.diagnosis if check.id == "recorded_energy"]
-    shown = [view.fitted.run for view in material.views if view.fitted is not None]
-    if any(len(run) > LONG for run in shown):
-        said.append(f"Of long runs {BLOCKS} excerpts are shown.")
-    level = ["H is 0 at the recording's mean state, or at its lowest."] if kept.name == "H" else []
-    title = "The recording's own energy" if kept.name == "H" else "The recording's own xᵀQx"
+    plots = tuple(_course_plot(material, kept.name, name, course) for name, course in recorded_courses(material, kept))
+    said = material.assessment.sentences(CheckId.RECORDED_ENERGY)
+    if rows_used(material.data).rows < material.data.rows:
+        said.append("Of long runs the stretches that were fitted are shown.")
+    level = ["H is 0 at the recording's mean state, or at its lowest."] if kept.name == ENERGY.name else []
+    title = "The recording's own energy" if kept.name == ENERGY.name else "The recording's own xᵀQx"
     return Figure("recorded", title, plots, " ".join([plots[0].alt, *level, *said]), RECORDED, "Run")
 
 
@@ -162,7 +163,7 @@ def _course_plot(material: Material, quantity: str, name: str, course: Course) -
     marks = (
         Line(course.times[keep], course.values[keep], "along the recording", BLUE, width=1, opacity=0.6),
         Dots(course.middle, course.mean, "average of a twelfth", INK, size=8),
-        Line(course.times[[0, -1]], course.line, "trend", VERMILION, "dash", 2),
+        Line(*course.line, "trend", VERMILION, "dash", 2),
     )
     span = (min(0.0, float(course.values.min())), padded(course.values, 0.1)[1])
     lasting = material.lasting(course.times[-1] - course.times[0])

@@ -3,6 +3,7 @@
 import numpy as np
 
 from sgpd.data import Run
+from sgpd.data.gaps import longest_bridged
 from sgpd.judging import HeldOut
 from sgpd.models import Forecast, observed_interval
 from sgpd.plots.marks import (
@@ -34,7 +35,6 @@ LEVELS = ((0.95, 0.18), (0.5, 0.3))  # with the opacity of the band
 OBSERVED, SINGLE = "observation band", "single paths"
 MOST_COORDINATES = 8
 MANY_PANELS = 4  # above which lines are thinned more, to keep the page small
-GAP = 10.5  # steps without a row, across which no line is drawn
 
 READING = Reading(
     shown="Dots are recorded values, diamonds those that the fit did not see. Green is the recording as the model "
@@ -80,7 +80,7 @@ def _panel(material: Material, view: View, k: int) -> Panel:
     marks = _forecast_marks(ahead, k, most, float(model.noise_std[k]))
     rules: tuple[Rule, ...] = ()
     if view.fitted is not None:
-        marks += _smoothed_marks(view.fitted.smoothed, k, GAP * model.step)
+        marks += _smoothed_marks(view.fitted.smoothed, k, longest_bridged(model.step))
         marks.append(_dots(view.fitted.run, k, "recorded", INK, "circle", 4))
         end = "end of recording" if view.held is None else "end of what was fitted"
         rules = (Rule(view.end, end if k == shown[0] else ""),)

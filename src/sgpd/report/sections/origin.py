@@ -73,8 +73,7 @@ def _run(material: Material) -> Table:
     if converged:
         rows.append(("steps of the fit that converged", f"{100 * float(np.mean(converged)):.4g} %"))
     rows += [(name, version) for name, version in about.versions.items()]
-    told = tuple(check.sentence for check in model.diagnosis)  # they stand in section 7
-    rows += [("note", note) for note in model.notes if not note.startswith(told)]
+    rows += [("note", remark) for remark in model.remarks]  # what the diagnosis says stands in section 7
     return Table("The run", ("what", "value"), tuple(rows))
 
 

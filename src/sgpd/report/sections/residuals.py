@@ -4,7 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sgpd.checks import CheckId
 from sgpd.data.smoothing import noise_std
+from sgpd.inference.residuals import autocorrelation
 from sgpd.plots.marks import BLUE, CYCLE, SYMBOLS, Band, Dots, Line, Mark, Panel, Plot, Rule, thinned
 from sgpd.report.content import Box, Figure, Reading, Section, Table
 from sgpd.report.material import Fitted, Material
@@ -15,7 +17,7 @@ SHOWN = 4  # coordinates in one plot
 
 READING = Reading(
     shown="Recorded minus smoothed values, in standard deviations of the learned noise; and how strongly residuals "
-    "some rows apart resemble one another. The band is where 95 % of the correlations of white noise lie.",
+    "some values apart resemble one another. The band is where 95 % of the correlations of white noise lie.",
     good="A cloud without a pattern, nearly all of it between -2 and 2; correlations inside the band, one in twenty "
     "outside.",
     bad="Waves, drifts or a funnel in the cloud; correlations that start high and fall slowly or swing: the model "
@@ -41,7 +43,7 @@ def residuals_section(material: Material) -> Section:
     left = [left_over(fitted, material.model.noise_std) for _, fitted in views]
     plots = tuple(_plot(material, name, one) for (name, _), one in zip(views, left, strict=True))
     caption = plots[0].alt
-    said = [check.sentence for check in material.model.diagnosis if check.id in ("residuals", "noise")]
+    said = material.assessment.sentences(CheckId.RESIDUALS, CheckId.NOISE)
     figure = Figure("residuals", "Standardised residuals", plots, " ".join([caption, *said]), READING, "Run")
     return Section("residuals", "Residuals", (figure, _table(material, left)))
 
@@ -52,17 +54,6 @@ def left_over(fitted: Fitted, noise: np.ndarray) -> Left:
     rows = np.minimum(np.searchsorted(smoothed.times, run.times), len(smoothed.times) - 1)
     same = smoothed.times[rows] == run.times
     return Left(run.times[same], (run.states[same] - smoothed.best[rows[same]]) / noise[None])
-
-
-def autocorrelation(values: np.ndarray, most: int = LAGS) -> tuple[np.ndarray, np.ndarray]:
-    """Correlations at lags 1, 2, ... of a series with missing values, and the number of pairs behind each."""
-    seen = np.isfinite(values)
-    centred = np.where(seen, values - np.nanmean(values), 0.0)
-    lags = range(1, min(most, len(values) - 1) + 1)
-    pairs = np.array([int((seen[k:] & seen[:-k]).sum()) for k in lags], int)
-    products = np.array([(centred[k:] * centred[:-k]).sum() for k in lags], float)
-    variance = (centred**2).sum() / max(seen.sum(), 1)
-    return products / np.maximum(pairs, 1) / (variance + np.finfo(float).tiny), pairs
 
 
 def _plot(material: Material, name: str, left: Left) -> Plot:
@@ -77,7 +68,7 @@ def _plot(material: Material, name: str, left: Left) -> Plot:
             continue
         keep = seen[thinned(len(seen))]
         cloud.append(Dots(left.times[keep], left.values[keep, k], names[k], colour, symbol, 4, 0.7))
-        correlation, pairs = autocorrelation(left.values[:, k])
+        correlation, pairs = autocorrelation([left.values[seen, k]], LAGS)
         lags = np.arange(1, len(correlation) + 1)
         lines.append(Line(lags, correlation, names[k], colour, width=1))
         lines.append(Dots(lags, correlation, names[k], colour, symbol, 5))
@@ -87,7 +78,7 @@ def _plot(material: Material, name: str, left: Left) -> Plot:
     edge = 1.96 / np.sqrt(np.maximum(pairs, 1))
     panels = (
         Panel(material.time, "residual / noise", tuple(cloud), rules=(Rule(-1.96, "", "y"), Rule(1.96, "", "y"))),
-        Panel("rows apart", "correlation", (Band(lags, -edge, edge, "95 % of white noise", BLUE, 0.15), *lines)),
+        Panel("values apart", "correlation", (Band(lags, -edge, edge, "95 % of white noise", BLUE, 0.15), *lines)),
     )
     alt = f"Residuals of run {name}. {'; '.join(said)}."
     return Plot(panels, alt, f"run {name}", columns=2, height=320)
