@@ -8,6 +8,7 @@ from sgpd.cli.commands.findings import as_dict, long_enough
 from sgpd.cli.ending import DONE, FAILED
 from sgpd.cli.talk import STYLES, Talk
 from sgpd.xla.cache import keep_compiled_programs
+from sgpd.xla.tuning import tune_unless_told_not_to
 
 CLAIM = 46  # columns for the claim
 TOLD = ("FAIL", "ATTENTION", "NOT MEASURED")  # in this order, after the table
@@ -15,6 +16,7 @@ TOLD = ("FAIL", "ATTENTION", "NOT MEASURED")  # in this order, after the table
 
 def run_check(path: Path, strict: bool, talk: Talk, allow: Sequence[str] = ()) -> int:
     """The exit code: 1 where a claim does not hold, with `strict` also where one deserves attention."""
+    tune_unless_told_not_to()
     keep_compiled_programs()
     from sgpd.data.describing import amount
     from sgpd.runs.layout import RunFolder

@@ -11,6 +11,7 @@ from sgpd.cli.settings import numbers_in
 from sgpd.cli.talk import Talk
 from sgpd.errors import BadInput
 from sgpd.xla.cache import keep_compiled_programs
+from sgpd.xla.tuning import tune_unless_told_not_to
 
 if TYPE_CHECKING:
     from sgpd.data import Trajectories
@@ -43,6 +44,7 @@ def run_predict(path: Path, ask: Ask, out: Path, paths_out: Path | None, talk: T
     require_table_file(out)
     if paths_out is not None:
         require_table_file(paths_out, "--paths-out")
+    tune_unless_told_not_to()
     keep_compiled_programs()
     from sgpd.runs.layout import RunFolder
 

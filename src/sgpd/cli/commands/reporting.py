@@ -6,10 +6,12 @@ from pathlib import Path
 from sgpd.cli.commands.findings import Findings, examine
 from sgpd.cli.talk import Talk
 from sgpd.xla.cache import keep_compiled_programs
+from sgpd.xla.tuning import tune_unless_told_not_to
 
 
 def run_report(path: Path, talk: Talk, findings: Findings | None = None, allow: Sequence[str] = ()) -> Path:
     """Write RUN/report.html and say where it is. What was just found out about the fit is not measured again."""
+    tune_unless_told_not_to()
     keep_compiled_programs()
     from sgpd.report import write_report
     from sgpd.runs.layout import RunFolder

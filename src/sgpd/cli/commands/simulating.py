@@ -8,6 +8,7 @@ import numpy as np
 from sgpd.cli.files import require_table_file, write_table
 from sgpd.cli.talk import Talk
 from sgpd.errors import BadInput
+from sgpd.xla.tuning import tune_unless_told_not_to
 
 MOST_ROWS = 10_000_000
 
@@ -24,6 +25,7 @@ def run_simulate(
     hint: bool = True,
 ):
     """Write a recording and, if asked, the exact solution."""
+    tune_unless_told_not_to()
     from sgpd import systems
 
     system = systems.get(name)
