@@ -49,6 +49,7 @@ HEADER += ["NLD", "median s", "converged"]
 
 def main():
     """Fit what is missing, then print the table."""
+    sgpd.xla.tune()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", default="1000-1019")
     parser.add_argument("--out", type=Path, default=Path("build/default-fit"))

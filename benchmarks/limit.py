@@ -246,6 +246,7 @@ def _surroundings(around: dict) -> str:
 
 def main():
     """Measure and write."""
+    sgpd.xla.tune()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--paths", type=int, nargs="+", default=[64, 1024])
     parser.add_argument("--steps", type=int, default=100)

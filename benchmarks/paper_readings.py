@@ -265,6 +265,7 @@ def said(errors: Summary) -> str:
 
 def main():
     """Run the readings asked for."""
+    sgpd.xla.tune()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", nargs="*", help="regular expressions found in readings' names; all by default")
     parser.add_argument("--recordings", type=int, default=6)

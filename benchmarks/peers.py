@@ -15,7 +15,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-from sgpd import arrays as arrays  # sets JAX up, before anything is computed
+import sgpd.arrays  # in double precision, before anything is computed
 
 # ruff: isort: split
 from peers_diffrax import diffrax_adaptive, diffrax_equal_step
@@ -40,6 +40,7 @@ PACKAGES = ("sgpd", "jax", "torch", "torchdiffeq", "diffrax", "pysindy", "numpy"
 
 def main():
     """Measure what was asked for, all by default."""
+    sgpd.xla.tune()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of: {', '.join(PARTS)}")
     parser.add_argument("--repeats", type=int, default=7)

@@ -17,6 +17,7 @@ import sgpd
 
 def main():
     """One line for each fit, way to start and seed."""
+    sgpd.xla.tune()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", default="0-4")
     parser.add_argument("--only", nargs="*", default=list(FITS))

@@ -270,6 +270,7 @@ def draw(found: Sequence[Grown], out: Path):
 
 def main():
     """Measure and write."""
+    sgpd.xla.tune()
     names = [q.name for q in QUANTITIES]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"all by default: {', '.join(names)}")

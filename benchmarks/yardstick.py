@@ -83,6 +83,7 @@ FORMULAS = {
 
 def main():
     """One line a system and way to start: mean error and its standard error over seeds."""
+    sgpd.xla.tune()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", default="3000-3019")
     parser.add_argument("--only", nargs="*", default=list(FORMULAS), choices=list(FORMULAS))

@@ -11,6 +11,7 @@ import pytest
 import sgpd.arrays
 from tests.guesses import Case, recorded
 
+sgpd.xla.tune()
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_disable_most_optimizations", True)  # tests compile much and compute little
 # One place for the tests, the command line inside of them and the processes that they start.

@@ -15,6 +15,7 @@ import numpy as np
 from sgpd.arrays import Scalar, State
 from sgpd.errors import BadInput, NumericalFailure, Outcome, unknown_name
 from sgpd.fields import Field, SplitField, halves
+from sgpd.xla.tuning import tune_unless_told_not_to
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,7 @@ class System:
             )
         if times.ndim != 1 or len(times) < 2 or not np.isfinite(times).all() or not (np.diff(times) > 0).all():
             raise BadInput("Times to simulate must be at least two finite numbers that increase", "sort them")
+        tune_unless_told_not_to()
         derivative = jax.jit(self.field)
         if not np.isfinite(derivative(x0)).all():  # the solver would choose no first step, and never end
             raise NumericalFailure(Outcome.NOT_FINITE, f"The field of {self.name} is not finite at {x0}.")

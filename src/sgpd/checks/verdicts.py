@@ -14,6 +14,7 @@ from sgpd.checks.ids import CheckId
 from sgpd.checks.measures import Measurements, measure
 from sgpd.fields import Field, Traits
 from sgpd.integrators import Integrator
+from sgpd.xla.tuning import tune_unless_told_not_to
 
 Verdict = Literal["PASS", "ATTENTION", "FAIL", "NOT MEASURED"]
 _SEVERITY: tuple[Verdict, ...] = ("PASS", "ATTENTION", "NOT MEASURED", "FAIL")
@@ -152,6 +153,7 @@ def check_field(
 
     `x0` is one state or several, (n, d). An energy is followed where the field has one, as `field.energy(x)`.
     """
+    tune_unless_told_not_to()
     traits = Traits(hamiltonian=True) if traits is None else traits
     starts = jnp.atleast_2d(jnp.asarray(x0, float))
     invariant = None if traits.invariant is None else jnp.asarray(traits.invariant)

@@ -31,6 +31,7 @@ from sgpd.models.pieces import Pieces
 from sgpd.structures import Structure
 from sgpd.structures import get as get_structure
 from sgpd.xla.batches import one_lapack_thread
+from sgpd.xla.tuning import tune_unless_told_not_to
 
 STARTS = ("latent", "known", "observed")
 
@@ -75,6 +76,7 @@ def fit(
     - `checkpoint`: a file in which the fit keeps where it stands, and from which it goes on if the file is there: an
         interrupted fit ends with the same numbers. It stays when the fit has ended; delete it then.
     """
+    tune_unless_told_not_to()
     seeds = [seed] if isinstance(seed, int) else list(seed)
     whole = _one_each(data, Trajectories, len(seeds), "data")
     recordings = [rows_used(recording) for recording in whole]

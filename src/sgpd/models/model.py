@@ -26,6 +26,7 @@ from sgpd.models.facts import Facts
 from sgpd.models.forecast import STEP_SLACK, Forecast, Rolled, Schedule, require_usable, roll_paths
 from sgpd.models.pieces import Pieces
 from sgpd.renamed import renamed_attribute
+from sgpd.xla.tuning import tune_unless_told_not_to
 
 if TYPE_CHECKING:
     from sgpd.judging.assessment import Assessment
@@ -214,6 +215,7 @@ class Model:
 
     def _drawn(self, seed: int, paths: int) -> Drawn:
         """Everything random about a number of drawn fields and their starts."""
+        tune_unless_told_not_to()  # a model may come from another process
         return self.joint.draw(seed, paths, self.posterior, self.features, self.sampling)
 
     @property

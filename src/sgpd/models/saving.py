@@ -35,6 +35,7 @@ from sgpd.models.pieces import Pieces
 from sgpd.structures import Structure, key_of
 from sgpd.structures import get as get_structure
 from sgpd.writing import write_whole
+from sgpd.xla.tuning import tune_unless_told_not_to
 
 FORMAT = "sgpd.model/8"
 READ = (*(f"sgpd.model/{number}" for number in (4, 5, 6, 7)), FORMAT)  # before 5 there were no axes, before 6 no trends
@@ -62,6 +63,7 @@ def load(path: str | Path, allow: Sequence[str | type] = ()) -> Model:
     """
     from safetensors import safe_open
 
+    tune_unless_told_not_to()
     try:
         with safe_open(path, framework="numpy") as file:
             header = json.loads((file.metadata() or {}).get("sgpd", "{}"))

@@ -18,6 +18,7 @@ from sgpd.errors import BadInput
 from sgpd.paper.experiments import Experiment, run
 from sgpd.paper.results import Result, Trial
 from sgpd.paper.training import Progress
+from sgpd.xla import tune_unless_told_not_to
 
 HEARD_EVERY = 0.2  # seconds between two looks at what the processes tell
 SHARED = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")  # how compiled programs are kept
@@ -105,9 +106,10 @@ _told: Callable[[_News], None] = lambda news: None
 
 
 def _prepare(news: SimpleQueue, config: dict):
-    """A new process: it compiles as its parent does, leaves Ctrl-C to it, and does not outlive it."""
+    """A new process: it is tuned and compiles as its parent, leaves Ctrl-C to it, and does not outlive it."""
     global _told
     _told = news.put
+    tune_unless_told_not_to()
     for name, value in config.items():
         jax.config.update(name, value)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,34 +1,26 @@
 """One process a folder: a lock of the operating system, which ends with its process however that ends."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+
+from filelock import BaseFileLock, FileLock, Timeout
 
 from sgpd.errors import BadInput
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try_lock(file: IO):
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-else:
-    import fcntl
-
-    def _try_lock(file: IO):
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold the lock. The file stays; only the lock on it counts."""
-    with path.open("a") as file:
-        try:
-            _try_lock(file)
-        except OSError:
-            raise busy(path.parent) from None
+    lock = _lock(path)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise busy(path.parent) from None
+    try:
         yield
+    finally:
+        lock.release()
 
 
 def is_locked(path: Path) -> bool:
@@ -36,11 +28,15 @@ def is_locked(path: Path) -> bool:
     if not path.is_file():
         return False
     try:
-        with path.open("r+") as file:
-            _try_lock(file)
-    except OSError:
+        with _lock(path):
+            return False
+    except (Timeout, OSError):  # a folder that cannot be written to is no place to work in either
         return True
-    return False
+
+
+def _lock(path: Path) -> BaseFileLock:
+    # A soft lock, a file that is there or not, would outlive a process that is killed.
+    return FileLock(path, blocking=False, fallback_to_soft=False, preserve_lock_file=True)
 
 
 def busy(folder: Path) -> BadInput:

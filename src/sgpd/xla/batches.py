@@ -1,16 +1,19 @@
 """How the work of a fit or a forecast shares the processor's cores."""
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
-from threadpoolctl import ThreadpoolController
+
+from sgpd.xla.tuning import pool_is_narrow, programs_at_once
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 _limits: dict[int, Any] = {}  # by thread, what restores the numbers of threads from before any limit
 _entering = threading.Lock()
@@ -38,8 +41,9 @@ def one_lapack_thread() -> Iterator[None]:
 
 
 @cache
-def _libraries() -> ThreadpoolController:
+def _libraries() -> "ThreadpoolController":
     import scipy.linalg  # noqa: F401  (it brings the library that JAX calls; only what is loaded can be limited)
+    from threadpoolctl import ThreadpoolController  # sets an environment variable when it is imported
 
     return ThreadpoolController()
 
@@ -54,7 +58,8 @@ def in_batches(
     """`program(batch)` for batches of one size along the leading axis, joined, as NumPy arrays.
 
     The first batch is alone, because it may have to compile; a compiled program runs on one core, so the others run
-    side by side. The last batch is filled up with the first entries: another length is seldom another program.
+    side by side, as many as XLA's pool has threads for. The last batch is filled up with the first entries: another
+    length is seldom another program.
 
     **Arguments:**
 
@@ -68,7 +73,17 @@ def in_batches(
     size = -(-count // (batches * multiple)) * multiple
     index = np.arange(batches * size).reshape(batches, size) % count
     one = lambda rows: jax.tree.map(np.asarray, program(jax.tree.map(lambda leaf: leaf[rows], stack)))
-    with one_lapack_thread(), ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+    with one_lapack_thread(), ThreadPoolExecutor(max_workers=programs_at_once()) as pool:
         first = one(index[0])
         parts = [first, *pool.map(one, index[1:])] if go_on(first) else [first]
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *parts)
+
+
+def each(program: Callable, *stacks: Any) -> Any:
+    """`program` of every entry of stacks, inside compiled code: side by side, but one by one on a narrow pool.
+
+    For what ends in LAPACK, whose batches are what threads wait for (see `xla/tuning.py`); its single solves are not.
+    """
+    if pool_is_narrow():
+        return jax.lax.map(lambda entries: program(*entries), stacks)
+    return jax.vmap(program)(*stacks)

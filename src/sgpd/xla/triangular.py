@@ -6,8 +6,11 @@ kernel, and at a dozen equations the call itself costs more than its arithmetic.
 
 import jax
 import jax.numpy as jnp
+from jax.custom_batching import sequential_vmap
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
+
+from sgpd.xla.tuning import pool_is_narrow
 
 PLAIN = 24  # equations, at most, for which loops are used
 
@@ -20,10 +23,14 @@ def inverse_root(matrix: Square) -> Square:
     """L⁻¹, where L Lᵀ = `matrix` and L is lower triangular; nan where `matrix` is not positive definite."""
     size = matrix.shape[0]
     if not 1 <= size <= PLAIN:
-        return solve_triangular(jnp.linalg.cholesky(matrix), jnp.eye(size), lower=True)
+        return (sequential_vmap(_by_lapack) if pool_is_narrow() else _by_lapack)(matrix)
     root = _cholesky(matrix)
     row = lambda i, inverse: inverse.at[i].set(((jnp.arange(size) == i) - root[i] @ inverse) / root[i, i])
     return jax.lax.fori_loop(0, size, row, jnp.zeros_like(root))
+
+
+def _by_lapack(matrix: Square) -> Square:
+    return solve_triangular(jnp.linalg.cholesky(matrix), jnp.eye(matrix.shape[0]), lower=True)
 
 
 @inverse_root.defjvp

@@ -18,6 +18,7 @@ from sgpd.cli.settings import DEFAULTS, make_structure, require_same
 from sgpd.cli.talk import Talk
 from sgpd.errors import BadInput, CheckWarning, NumericalFailure
 from sgpd.xla.cache import keep_compiled_programs
+from sgpd.xla.tuning import tune_unless_told_not_to
 
 if TYPE_CHECKING:
     from sgpd.judging import Assessment
@@ -47,6 +48,7 @@ class Fitted(NamedTuple):
 
 def run_fit(files: Sequence[str], given: dict[str, Any], where: Where, talk: Talk) -> Fitted | None:
     """Start a fit, go on with one, or only look at the data. None where there was nothing to fit."""
+    tune_unless_told_not_to()
     if where.dry_run:
         _look(files, given, talk)
         return None

@@ -11,6 +11,7 @@ from sgpd.cli.settings import numbers_in
 from sgpd.cli.talk import Talk
 from sgpd.errors import BadInput
 from sgpd.xla.cache import keep_compiled_programs
+from sgpd.xla.tuning import tune_unless_told_not_to
 
 if TYPE_CHECKING:
     from sgpd.data import Trajectories
@@ -52,6 +53,7 @@ def run_predict(path: Path, ask: Ask, targets: Targets, talk: Talk):
     require_table_file(targets.out)
     if targets.paths_out is not None:
         require_table_file(targets.paths_out, "--paths-out")
+    tune_unless_told_not_to()
     keep_compiled_programs()
     from sgpd.runs.layout import RunFolder
 

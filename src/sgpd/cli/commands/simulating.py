@@ -9,6 +9,7 @@ import numpy as np
 from sgpd.cli.files import require_table_file, write_table
 from sgpd.cli.talk import Talk
 from sgpd.errors import BadInput
+from sgpd.xla.tuning import tune_unless_told_not_to
 
 MOST_ROWS = 10_000_000
 
@@ -26,6 +27,7 @@ class Ask:
 
 def run_simulate(ask: Ask, out: Path, truth: Path | None, talk: Talk, hint: bool = True):
     """Write a recording and, if asked, the exact solution."""
+    tune_unless_told_not_to()
     from sgpd import systems
 
     system = systems.get(ask.system)

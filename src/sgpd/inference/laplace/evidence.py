@@ -21,6 +21,7 @@ from sgpd.inference.laplace.constants import CONVERGED, ROUNDS, SMALLEST_RADIUS,
 from sgpd.inference.laplace.linear_model import Linearised, LinearModel, Recording, ShootingState, Solution
 from sgpd.inference.posterior.field import FieldPosterior, LatentGroup
 from sgpd.integrators import Integrator
+from sgpd.xla.batches import each
 
 
 class Hyper(NamedTuple):
@@ -148,8 +149,8 @@ def rewhitening(hyper: Hyper, seen_by: Hyper, original: FieldPosterior) -> Float
 
 
 def _rewhitened(old: LatentGroup, new: LatentGroup) -> Float[Array, "count unknowns unknowns"]:
-    roots = lambda g: jax.vmap(lambda k, x: prior_root(k, x, g.jitter))(g.kernel, g.inducing)
-    values = jax.vmap(lambda a, b: solve_triangular(b, a, lower=True))(roots(old), roots(new))
+    roots = lambda g: each(lambda k, x: prior_root(k, x, g.jitter), g.kernel, g.inducing)
+    values = each(lambda a, b: solve_triangular(b, a, lower=True), roots(old), roots(new))
     return jax.vmap(block_diag)(values, jax.vmap(jnp.diag)(old.stds / new.stds))
 
 

@@ -28,6 +28,7 @@ from sgpd.inference.constants import START_STD
 from sgpd.inference.laplace.constants import ENOUGH, ITERATIONS
 from sgpd.inference.posterior.field import Features, FieldPosterior
 from sgpd.integrators import Integrator, respond
+from sgpd.xla.batches import each
 
 
 class Recording(eqx.Module):
@@ -227,7 +228,7 @@ class LinearModel(eqx.Module):
         prior = self.prior
         d = prior.shape[0]
         local = equations.local_matrix + damping * jnp.eye(d)[None, None]
-        inverse = jnp.linalg.inv(local)
+        inverse, log_determinants = _inverted(local)
         weighed = jnp.einsum("rnpi,rnij->rnpj", equations.coupling, inverse)
         precision = equations.matrix + damping * jnp.eye(u.shape[0])
         precision = precision - jnp.einsum("rnpj,rnqj->pq", weighed, equations.coupling)
@@ -238,7 +239,7 @@ class LinearModel(eqx.Module):
         v = jnp.einsum("rnij,rnj->rni", inverse, left)
         cost = equations.square - equations.right @ best - jnp.sum(equations.local_right * v)
         log_determinant = 2 * jnp.sum(jnp.log(jnp.diagonal(root[0])))
-        log_determinant += jnp.sum(jnp.linalg.slogdet(local)[1] - jnp.sum(jnp.log(prior)))
+        log_determinant += jnp.sum(log_determinants - jnp.sum(jnp.log(prior)))
         return Solution(best, v, precision, cost, log_determinant)
 
     def log_evidence(self, solution: Solution) -> Scalar:
@@ -325,3 +326,9 @@ def _accumulate(by_row, added, first):
         return jnp.concatenate([first[None], jax.lax.scan(to_next, first, (by_row, added))[1]])
 
     return jax.vmap(piece)(by_row, added, first)
+
+
+def _inverted(matrices: Float[Array, "r n d d"]) -> tuple[Float[Array, "r n d d"], Float[Array, "r n"]]:
+    """Inverses, and logarithms of the determinants."""
+    both = lambda matrix: (jnp.linalg.inv(matrix), jnp.linalg.slogdet(matrix)[1])
+    return each(lambda row: each(both, row), matrices)
