@@ -31,10 +31,12 @@ def main():
                 data = sgpd.Trajectories.from_arrays(*known.record(seed), names=known.names)
                 model = sgpd.fit(data, structure, integrator, x0=x0, seed=seed)
                 ahead = model.predict(duration=100 * model.step, paths=16, seed=seed)
-                joint = model.joint
-                numbers = (joint.mean, joint.root, joint.starts, model.noise_std, ahead.paths, ahead.best)
-                facts = model.facts  # a dictionary up to version 0.3.1
-                evidence = facts["log_evidence"] if isinstance(facts, dict) else facts.fit.log_evidence
+                joint, facts = model.joint, model.facts
+                old = isinstance(facts, dict)  # up to version 0.3.1
+                noise, evidence = (
+                    (model.noise, facts["log_evidence"]) if old else (model.noise_std, facts.fit.log_evidence)
+                )
+                numbers = (joint.mean, joint.root, joint.starts, noise, ahead.paths, ahead.best)
                 print(f"{name} | {x0} | {seed} | {evidence!r} | {digest(numbers)}", flush=True)
 
 
