@@ -79,6 +79,7 @@ TEXT = [
     ("a.csv", "0,1\n1,2\n2,3\n", {}, "line 1: there are no column names; name the columns with `--columns", 1, None),
     ("a.txt", "# recorded in May\n0 1\n1 2\n", {}, "line 2: there are no column names", 2, None),
     ("a.txt", "# 2024\n0 1\n1 2\n", {}, "there are no column names", 2, None),
+    ("a.csv", "# 1,5;2,5\n0,5;1\n1,5;2\n", {"decimal": ","}, "there are no column names", 2, None),
     ("a.csv", "t,path\n0,1\n1,2\n", {}, "a channel of the state is called 'path'", None, "path"),
     ("a.csv", "t,Energy\n0,1\n1,2\n", {}, "called 'Energy', as a column of every forecast", None, "Energy"),
     ("a.csv", "t,time\n0,1\n1,2\n", {}, "a channel of the state is called 'time'", None, "time"),

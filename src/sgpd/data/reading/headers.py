@@ -87,7 +87,7 @@ def find_header(
         return Header(tuple(cells), first[0], is_row=True)
     if comment is not None:
         names = _names(comment[1].lstrip().lstrip(COMMENT), dialect.separator, width)
-        if 0 < len(names) <= width and all(names) and not any(is_number(name) for name in names):
+        if 0 < len(names) <= width and all(names) and not any(is_number(name, dialect.decimal) for name in names):
             unnamed = ("",) * (width - len(names))
             return Header(unnamed + tuple(names), comment[0], partial=bool(unnamed))
     raise in_file(file, first[0]).refuse(
