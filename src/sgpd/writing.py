@@ -1,9 +1,27 @@
-"""Files that are there whole or not at all, also after a power cut."""
+"""Files that are there whole or not at all, also after a power cut; and what is written for other programs as JSON."""
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+import numpy as np
+
+
+def json_text(content: Mapping, indent: int | None = 2) -> str:
+    """JSON for people and machines. NaN and infinities are null: Python would write them, but they are no JSON."""
+    return json.dumps(_plain(content), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value):
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(each) for each in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def write_whole(path: str | Path, content: bytes):

@@ -4,11 +4,13 @@ import io
 import json
 import warnings
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from sgpd.cli.talk import Talk, clock_time
 from sgpd.errors import SgpdWarning
+from sgpd.runs.packing import pack_json
 
 
 def on_terminal(talk):
@@ -44,6 +46,13 @@ def test_json_takes_the_place_of_results(capsys):
     talk.result("Verdict: ", "fine")
     talk.data({"a": [1, "ü"]})
     assert json.loads(capsys.readouterr().out) == {"a": [1, "ü"]}
+
+
+def test_what_is_no_number_is_null_as_in_the_files(capsys):
+    Talk(as_json=True).data({"value": float("nan"), "limits": (float("inf"), np.float64(2.5))})
+    said = capsys.readouterr().out
+    assert json.loads(said) == {"value": None, "limits": [None, 2.5]}
+    assert said.encode() == pack_json({"value": float("nan"), "limits": (float("inf"), np.float64(2.5))})
 
 
 def test_colour_is_only_on_a_terminal_and_not_where_it_is_unwanted(capsys, monkeypatch):

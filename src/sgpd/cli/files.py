@@ -1,7 +1,6 @@
 """Tables to files, by suffix: CSV, TSV, Parquet, NPZ; whole or not at all, with what is known about them."""
 
 import io
-import json
 import os
 import zipfile
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sgpd.errors import BadInput
-from sgpd.writing import write_together
+from sgpd.writing import json_text, write_together
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,8 +35,7 @@ def write_table(path: Path, frame: "pd.DataFrame", about: dict):
     path.parent.mkdir(parents=True, exist_ok=True)
     files = {path: _WRITERS[path.suffix.lower()](frame, about)}
     if about and path.suffix.lower() in (".csv", ".tsv"):
-        text = json.dumps(about, indent=2, ensure_ascii=False)
-        files[path.with_name(f"{path.name}.json")] = f"{text}\n".encode()
+        files[path.with_name(f"{path.name}.json")] = f"{json_text(about)}\n".encode()
     write_together(files)
 
 
@@ -54,7 +52,7 @@ def _parquet(frame: "pd.DataFrame", about: dict) -> bytes:
     import pyarrow.parquet as pq
 
     table = pa.Table.from_pandas(frame, preserve_index=False)
-    metadata = {**(table.schema.metadata or {}), b"sgpd": json.dumps(about, ensure_ascii=False).encode()}
+    metadata = {**(table.schema.metadata or {}), b"sgpd": json_text(about, indent=None).encode()}
     file = io.BytesIO()
     pq.write_table(table.replace_schema_metadata(metadata), file)
     return file.getvalue()
@@ -64,7 +62,7 @@ def _npz(frame: "pd.DataFrame", about: dict) -> bytes:
     file = io.BytesIO()
     arrays = {str(name): _plain(frame[name].to_numpy()) for name in frame.columns}
     if about:
-        arrays["meta"] = np.array(json.dumps(about, ensure_ascii=False))
+        arrays["meta"] = np.array(json_text(about, indent=None))
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:  # numpy.savez has no room for a column "file"
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w") as entry:

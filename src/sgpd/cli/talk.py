@@ -3,7 +3,6 @@
 A line of talk begins with one word in a column of nine characters, so that `grep ^guessed` finds it.
 """
 
-import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +11,8 @@ from textwrap import wrap
 
 from rich.console import Console
 from rich.text import Text
+
+from sgpd.writing import json_text
 
 WIDTH = 80
 COLUMN = 9
@@ -60,7 +61,7 @@ class Talk:
     def data(self, content: dict):
         """The result for machines."""
         if self.as_json:
-            sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+            sys.stdout.write(f"{json_text(content)}\n")
 
     @contextmanager
     def heeding(self, told_later: type[Warning] | None = None) -> Iterator[None]:

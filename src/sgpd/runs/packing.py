@@ -12,6 +12,7 @@ import numpy as np
 from sgpd.data import Run, Trajectories
 from sgpd.errors import BadInput
 from sgpd.inference.facts import History, plain
+from sgpd.writing import json_text
 
 CHUNK = 1 << 20
 PARTS = ("fitted", "held_out")
@@ -63,18 +64,8 @@ def _trajectories(arrays: dict[str, np.ndarray], part: str) -> Trajectories:
 
 
 def pack_json(content: dict) -> bytes:
-    """JSON for people and machines; a number that is none of JSON's is null."""
-    return (json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
-def _plain(value):
-    if isinstance(value, dict):
-        return {str(name): _plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(each) for each in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    return None if isinstance(value, float) and not np.isfinite(value) else value
+    """A file of JSON."""
+    return f"{json_text(content)}\n".encode()
 
 
 def unpack_json(path: Path) -> dict:
