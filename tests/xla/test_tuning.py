@@ -61,6 +61,12 @@ def test_a_tuning_that_comes_too_late_says_so():
     assert said_by(USE_JAX, COUNT, "import sgpd; sgpd.xla.tune()", SHOW, TOLD) == ["None None", "1"]
 
 
+def test_its_warning_says_of_which_system_the_times_are():
+    of_what, _, more = tuning.TOO_LATE.partition(" 1.6 times ")
+    assert of_what.endswith("a fit of a pendulum takes")
+    assert "with more dimensions it is more" in more
+
+
 @pytest.mark.parametrize("given", ["--xla_cpu_multi_thread_eigen=true", "--xla_backend_extra_options=a=b"])
 def test_what_the_user_has_chosen_stays_and_the_rest_is_ours(given):
     ((threads, *flags),) = map(str.split, said_by("import sgpd; sgpd.xla.tune()", SHOW, XLA_FLAGS=given, NPROC="3"))

@@ -14,9 +14,9 @@ SOLVES = 4  # batched solves that one program may have under way, at most
 # Pendulum, two cores, medians of four processes each, in turns: a second fit takes 0.55 s instead of 0.34 s, a forecast
 # of 256 paths 0.16 s instead of 0.06 s; a first fit, most of which is tracing, 4.2 s instead of 4.1 s.
 TOO_LATE = (
-    "JAX has computed in this process before sgpd could tune its compiler. Results are the same to rounding, but fits "
-    "take up to 1.6 times and forecasts about 2.7 times as long. Add the line `import sgpd; sgpd.xla.tune()` before "
-    "the first use of JAX."
+    "JAX has computed in this process before sgpd could tune its compiler. Results are the same to rounding, but a fit "
+    "of a pendulum takes 1.6 times and a forecast 2.7 times as long; with more dimensions it is more. Add the line "
+    "`import sgpd; sgpd.xla.tune()` before the first use of JAX."
 )
 
 _told = False
