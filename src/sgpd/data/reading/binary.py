@@ -69,6 +69,19 @@ def _from_array(values: np.ndarray) -> Column:
     return Column(np.full(len(values), np.nan), np.ones(len(values), bool), text, numeric=False)
 
 
+def peek_npz(path: Path) -> list[str]:
+    """The names of its arrays that have rows, by their headers alone."""
+    with zipfile.ZipFile(path) as archive:
+        return [name.removesuffix(".npy") for name in archive.namelist() if _has_rows(archive, name)]
+
+
+def _has_rows(archive: zipfile.ZipFile, name: str) -> bool:
+    with archive.open(name) as entry:
+        version = np.lib.format.read_magic(entry)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        return len(read(entry)[0]) in (1, 2)
+
+
 def read_parquet(path: Path) -> Table:
     """A Parquet file; a null is a missing value."""
     from pyarrow.parquet import ParquetFile
@@ -76,11 +89,26 @@ def read_parquet(path: Path) -> Table:
     return _read_arrow(path, "a Parquet", lambda: ParquetFile(path).read())
 
 
+def peek_parquet(path: Path) -> list[str]:
+    """The names of its columns."""
+    from pyarrow.parquet import read_schema
+
+    return read_schema(path).names
+
+
 def read_feather(path: Path) -> Table:
     """A Feather file; a null is a missing value."""
     from pyarrow.feather import read_table
 
     return _read_arrow(path, "a Feather", lambda: read_table(path, memory_map=False))
+
+
+def peek_feather(path: Path) -> list[str]:
+    """The names of its columns."""
+    import pyarrow.ipc
+
+    with path.open("rb") as file:
+        return pyarrow.ipc.open_file(file).schema.names
 
 
 def _read_arrow(path: Path, kind: str, read) -> Table:

@@ -5,18 +5,28 @@ import re
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import NamedTuple
 
-from sgpd.data.reading.binary import read_feather, read_npz, read_parquet
+from sgpd.data.reading.binary import peek_feather, peek_npz, peek_parquet, read_feather, read_npz, read_parquet
 from sgpd.data.reading.tables import Table
 from sgpd.data.reading.text import read_text
 from sgpd.data.refusals import in_file, require_unique
 from sgpd.errors import BadInput
 
 TEXT = (".csv", ".tsv", ".txt", ".dat", "")
-BINARY: dict[str, Callable[[Path], Table]] = {
-    ".npz": read_npz,
-    ".parquet": read_parquet,
-    ".feather": read_feather,
+
+
+class Format(NamedTuple):
+    """How a file of typed arrays is read, and how its names alone are."""
+
+    read: Callable[[Path], Table]
+    peek: Callable[[Path], list[str]]
+
+
+BINARY = {
+    ".npz": Format(read_npz, peek_npz),
+    ".parquet": Format(read_parquet, peek_parquet),
+    ".feather": Format(read_feather, peek_feather),
 }
 UNIT = re.compile(r"(?P<name>.+?)\s+[\[(](?!\d+[\])])(?P<unit>[^\[\]()]+)[\])]")  # x [mm], omega (rad/s); not x [1]
 
@@ -53,7 +63,7 @@ def _read(path: Path, columns: Sequence[str] | None, decimal: str) -> Table:
             "`--columns` names the columns of text files, and this file has names",
             "leave it out, and choose by --time, --momentum, --position or --state",
         )
-    return BINARY[suffix](path)
+    return BINARY[suffix].read(path)
 
 
 def _not_found(path: Path) -> BadInput:
