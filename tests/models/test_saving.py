@@ -12,7 +12,8 @@ from safetensors.numpy import save_file
 import sgpd
 from sgpd.checks import Check, CheckId
 from sgpd.errors import BadInput
-from sgpd.gp import SquaredExponential
+from sgpd.gp import Matern32, Matern52, SquaredExponential
+from sgpd.models.saving import _kernel, _kernel_key
 from sgpd.structures import Separable
 
 OLD_FACTS = {"converged": "settled", "importance_sample_size": "worth", "autocorrelation_times": "rows_a_look"}
@@ -68,6 +69,14 @@ def test_notes_are_remarks_and_what_the_diagnosis_asks_attention_for_also_of_a_m
     as_format_7(path)
     assert sgpd.load(path).remarks == noted.remarks
     assert sgpd.load(path).notes == noted.notes
+
+
+def test_kernels_of_the_package_are_written_by_their_names():
+    """Files of versions before have them so, and they are read without leave."""
+    for kernel in (SquaredExponential, Matern32, Matern52):
+        assert _kernel_key(kernel) == kernel.__name__
+        assert _kernel(kernel.__name__, allow=()) is kernel
+    assert ":" in _kernel_key(OwnKernel)
 
 
 def test_a_structure_and_a_kernel_of_ones_own_are_loaded_where_they_are_allowed_and_nowhere_else(pendulum, tmp_path):

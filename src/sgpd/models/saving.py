@@ -10,10 +10,11 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import save as to_bytes
 
+from sgpd import gp
 from sgpd.arrays import on_device
 from sgpd.checks import Check
 from sgpd.errors import BadInput
-from sgpd.gp import Kernel, Matern32, Matern52, SquaredExponential, Trend, WhitenedGaussian
+from sgpd.gp import Kernel, Trend, WhitenedGaussian
 from sgpd.importing import allowed_class, place_of
 from sgpd.inference.facts import history_of, plain
 from sgpd.inference.posterior.field import FieldPosterior, LatentGroup
@@ -43,7 +44,8 @@ _RENAMED = {  # before 8
     "": {"spread": "sampling"},
     "structure": {"sees": "depends_on"},
 }
-_KERNELS = {kernel.__name__: kernel for kernel in (SquaredExponential, Matern32, Matern52)}
+# All that `sgpd.gp` shows; any other is somebody's own.
+_KERNELS = {name: found for name, found in vars(gp).items() if isinstance(found, type) and issubclass(found, Kernel)}
 
 _JOINT_ARRAYS = ("mean", "root", "starts", "gain", "start_root")
 _STORED_ARRAYS = ("u", "starts", "place", "seed")
