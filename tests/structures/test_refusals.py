@@ -109,7 +109,7 @@ def test_a_quadratic_form_of_one_number_is_refused():
 
 
 def test_every_structure_can_be_asked_for_by_name_and_says_what_it_promises():
-    assert structures.names() == ["free", "separable", "hamiltonian", "quadratic-invariant"]
+    assert {"free", "separable", "hamiltonian", "quadratic-invariant"} <= set(structures.names())
     for name in structures.names():
         structure = structures.get(name)
         assert structure.name == name

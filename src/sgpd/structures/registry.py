@@ -8,7 +8,13 @@ from sgpd.structures.hamiltonian import Hamiltonian
 from sgpd.structures.quadratic import QuadraticInvariant
 from sgpd.structures.separable import Separable
 
-_STRUCTURES: dict[str, type[Structure]] = {s.name: s for s in (Free, Separable, Hamiltonian, QuadraticInvariant)}
+_ALL: tuple[type[Structure], ...] = (
+    Free,
+    Separable,
+    Hamiltonian,
+    QuadraticInvariant,
+)
+_STRUCTURES = {structure.name: structure for structure in _ALL}
 
 
 def names() -> list[str]:
