@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from sgpd.cli.app import app
+from sgpd.data.reading.files import BINARY, TEXT
 
 ROOT = Path(__file__).parent.parent.parent
 TUTORIAL = ROOT / "docs" / "first-ten-minutes.md"
@@ -43,6 +44,27 @@ def test_every_command_in_the_documentation_can_be_typed(page):
         command = COMMANDS[words[0]]
         with command.make_context(words[0], words[1:]):
             pass
+
+
+# Files of the project as a page names them: `data/gaps.py`, `tests/test_layers.py`, `shooting.py`.
+FILE = re.compile(r"`([\w./-]+\.(?:py|j2|css|js|md|toml|lock))`")
+FILES = [path.relative_to(ROOT).as_posix() for part in ("src", "tests", "docs") for path in (ROOT / part).rglob("*.*")]
+
+
+def test_every_file_that_the_architecture_names_is_there():
+    named = FILE.findall((ROOT / "docs" / "architecture.md").read_text())
+    assert len(named) > 20
+    assert [name for name in named if "NAME" not in name and not _is_there(name)] == []
+    assert not _is_there("report/elements.py")
+
+
+def _is_there(name: str) -> bool:
+    return (ROOT / name).exists() or any(f"/{path}".endswith(f"/{name}") for path in FILES)
+
+
+def test_every_format_that_is_read_is_in_the_documentation():
+    text = (ROOT / "docs" / "your-own-file.md").read_text()
+    assert [suffix for suffix in (*TEXT, *BINARY) if suffix and f"`{suffix}`" not in text] == []
 
 
 def test_commands_are_found_where_there_are_some():
