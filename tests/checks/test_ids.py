@@ -38,6 +38,9 @@ def test_ids_are_strings_for_machines_and_each_is_used():
 
 
 @pytest.mark.parametrize("check_id", CheckId)
-def test_every_id_is_explained_once_in_the_table_of_checks(check_id):
-    text = (ROOT / "docs" / "reading-the-report.md").read_text(encoding="utf-8")
-    assert len(re.findall(rf"^\| `{check_id}` \|", text, re.MULTILINE)) == 1
+def test_every_id_is_explained_once_in_the_table_of_checks_and_has_a_remedy(check_id):
+    explained, remedies = (
+        (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("reading-the-report.md", "troubleshooting.md")
+    )
+    assert len(re.findall(rf"^\| `{check_id}` \|", explained, re.MULTILINE)) == 1
+    assert f"`{check_id}`" in remedies

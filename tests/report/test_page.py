@@ -84,7 +84,9 @@ def test_the_page_of_every_structure_is_whole(case):
     page = page_of(case)
     outline = Outline(page)
     assert outline.open == []
-    assert [words.split(". ", 1)[1] for tag, words in outline.headings if tag == "h2" and ". " in words][-8:] == TITLES
+    numbered = [words.split(". ", 1) for tag, words in outline.headings if tag == "h2" and re.match(r"\d+\. ", words)]
+    assert [number for number, _ in numbered] == [str(k) for k in range(1, len(SECTIONS) + 1)]
+    assert [title for _, title in numbered if title in TITLES] == TITLES
     assert all(source.startswith("data:") for source in outline.fetched)
     assert all(link.startswith("#") and link[1:] in outline.ids for link in outline.links)
     assert len(outline.ids) == len(set(outline.ids))
