@@ -1,5 +1,6 @@
 """The linear model with everything written out: one full Jacobian, no elimination, no recursion."""
 
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -12,7 +13,8 @@ from sgpd import integrators, structures, systems
 from sgpd.data import Trajectories, windows
 from sgpd.fields import SplitField
 from sgpd.inference.initial import initial_posterior
-from sgpd.inference.laplace.linear_model import LinearModel, Recording, ShootingState
+from sgpd.inference.laplace.linear_model import LinearModel, ShootingState
+from sgpd.inference.laplace.recording import Layout, Recording, Rollouts
 from sgpd.inference.starts import smoothed_rows
 
 NOISE = jnp.array([0.05, 0.08])
@@ -32,24 +34,46 @@ def two_runs(pinned=(True, False), rows=(17, 11), seed=0):
     states = [x + rng.normal(size=x.shape) * np.asarray(NOISE) for x in states]
     states[0][3, 1] = np.nan
     data = Trajectories.from_arrays(times, states)
-    pieces = windows(data, rows[0])
-    return data, pieces, Recording.of(data, pieces, np.array(pinned))
+    return data, windows(data, rows[0])
 
 
 @cache
-def first_guess(method, pinned, seed):
+def first_guess(method, pinned, rows, every):
     structure, points = METHODS[method]
-    data, pieces, recording = two_runs(pinned, seed=seed)
-    rows = jnp.asarray(smoothed_rows(data, pieces, np.array(pinned)))
-    return initial_posterior(structure, data, points=points), recording, rows
+    data, pieces = two_runs(rows=rows)
+    layout = Layout.of(pieces, [every])
+    layout = replace(layout, capacity=layout.blocks + 1)  # derivatives by all starts are written out
+    known = np.array(pinned)
+    states = jnp.asarray(layout.in_blocks(smoothed_rows(data, pieces, known)))
+    return initial_posterior(structure, data, points=points), layout, Recording.of(data, pieces, known, layout), states
 
 
-def problem(method, every=100, pinned=(True, False), seed=0):
-    """The model of a first guess, and where the fit stands, with restarts every so many rows."""
-    posterior, recording, rows = first_guess(method, pinned, seed)
-    restart = jnp.broadcast_to(jnp.arange(rows.shape[1]) % every == 0, rows.shape[:2])
+class Problem(NamedTuple):
+    """The model of a first guess, and where the fit stands."""
+
+    model: LinearModel
+    at: ShootingState
+    layout: Layout
+
+
+def problem(method, every=100, pinned=(True, False), rows=(17, 11)):
+    """With rollouts that begin anew every so many rows."""
+    posterior, layout, recording, states = first_guess(method, pinned, rows, every)
     model = LinearModel(posterior, integrators.get(method), recording, NOISE)
-    return model, ShootingState(posterior.flat_mean, rows, restart)
+    return Problem(model, ShootingState(posterior.flat_mean, states, Rollouts.every(every, layout)), layout)
+
+
+def roll(model, field, at, place):
+    """The rows of all pieces, step by step."""
+    line = lambda blocks: blocks.reshape(-1, *blocks.shape[2:])
+
+    def one(x, entry):
+        start, begins, h = entry
+        x = jnp.where(begins, start, model.integrator.advance(field, x, h)[0])
+        return x, x
+
+    entries = tuple(map(line, (at.starts, at.rollouts.begins, model.recording.steps)))
+    return jax.lax.scan(one, jnp.zeros(len(model.noise)), entries)[1][place]
 
 
 class Dense(NamedTuple):
@@ -83,12 +107,12 @@ class Dense(NamedTuple):
 
 
 @eqx.filter_jit
-def jacobians(model, changed, at, features=None):
+def jacobians(model, changed, at, place, features=None):
     """The rows, and their derivatives by u, by values that are added under another posterior's kernels, by starts."""
 
     def rows(u, extra, starts):
-        place = ShootingState(u, starts, at.restart)
-        return model.roll(_sum(model.field(place, features), changed.field(changed.unravel(extra))), place)
+        there = ShootingState(u, starts, at.rollouts)
+        return roll(model, _sum(model.field(u, features), changed.field(changed.unravel(extra))), there, place)
 
     arguments = at.u, jnp.zeros_like(at.u), at.starts
     return rows(*arguments), *jax.jacfwd(rows, argnums=(0, 1, 2))(*arguments)
@@ -100,20 +124,21 @@ def _sum(one, other):
     return lambda x: one(x) + other(x)
 
 
-def dense(model, at, noise=NOISE, changed=None):
+def dense(given, noise=NOISE, changed=None):
     """The model around `at`; with the kernels of another posterior if one is `changed`, the rollout as it was."""
+    model, at, layout = given
     recording = model.recording
-    rows, by_u, by_extra, by_starts = jacobians(model, changed or model.posterior, at)
-    free, seen = np.asarray(at.free(recording)), np.asarray(recording.observed)
+    rows, by_u, by_extra, by_starts = jacobians(model, changed or model.posterior, at, layout.place)
+    free, seen = np.asarray(at.free(recording)), layout.in_pieces(recording.observed) & layout.real[:, :, None]
     by_starts = np.asarray(by_starts)[:, :, :, free].reshape(*seen.shape, -1)
     starts = np.asarray(at.starts)[free].reshape(-1)
     tiled = lambda values: np.tile(values, free.sum())
     return Dense(
-        data=np.asarray(recording.states)[seen],
+        data=layout.in_pieces(recording.states)[seen],
         offset=np.asarray(rows - by_u @ at.u - by_starts @ starts)[seen],
         design=np.concatenate([by_extra, by_starts], axis=-1)[seen],
         noise=np.broadcast_to(noise, seen.shape)[seen],
-        prior_mean=np.concatenate([np.zeros(at.u.size), np.asarray(recording.centre)[free.nonzero()[0]].reshape(-1)]),
+        prior_mean=np.concatenate([np.zeros(at.u.size), np.asarray(recording.centre)[free].reshape(-1)]),
         prior_std=np.concatenate([np.ones(at.u.size), tiled(recording.start_std)]),
         here=np.concatenate([at.u, starts]),
         unit=np.concatenate([np.ones(at.u.size), tiled(noise)]),

@@ -10,14 +10,13 @@ import sgpd
 from sgpd.data import windows
 from sgpd.gp import SquaredExponential, Trend
 from sgpd.inference.diagnosis import _bands, _draws, _noise, _unexplained, _white
-from sgpd.inference.laplace.linear_model import Recording
 from sgpd.inference.posterior.field import LatentGroup
 from tests.guesses import FIT
 
 
 def recording_of(states):
     data = sgpd.Trajectories.from_arrays(0.1 * np.arange(len(states)), states, names=["a", "b"])
-    return data, Recording.of(data, windows(data, len(states)), np.array([False]))
+    return data, windows(data, len(states))
 
 
 def test_residuals_that_resemble_their_neighbours_are_named_and_white_ones_are_not():
@@ -38,8 +37,7 @@ def test_residuals_that_resemble_their_neighbours_are_named_and_white_ones_are_n
 
 def _alone(residuals):
     data = sgpd.Trajectories.from_arrays(0.1 * np.arange(len(residuals)), residuals)
-    cut = windows(data, len(residuals))
-    return Recording.of(data, cut, np.array([False])), np.zeros((1, *residuals.shape))
+    return windows(data, len(residuals)), np.zeros((1, *residuals.shape))
 
 
 def test_residuals_of_a_few_rows_are_not_measured():
@@ -62,12 +60,12 @@ def test_what_inducing_points_leave_open_is_the_conditional_variance():
     group = LatentGroup(kernel, jnp.asarray(inducing)[None], jnp.ones((1, 1, 1)))
     k = lambda a, b: np.exp(-((a - b.T) ** 2) / 2 / 0.8**2)
     expected = 1 - np.diag(k(x, inducing) @ np.linalg.solve(k(inducing, inducing), k(inducing, x)))
-    np.testing.assert_allclose(_unexplained(group, jnp.asarray(x)[None])[0], expected, atol=1e-6)
+    np.testing.assert_allclose(_unexplained(group, jnp.asarray(x)[:, None])[:, 0], expected, atol=1e-6)
     # A trend is part of the prior, and leaves nothing open: σ² = 1.7 beside slopes of variance 3 a lengthscale.
     trend = Trend(jnp.array([[1.5]]), jnp.log(jnp.array([[3.0, 1e-30]])))
     share = 1.7 / (1.7 + 3 * (((x - 1.5) / 0.8) ** 2).mean())
     with_trend = dataclasses.replace(group, trend=trend)
-    np.testing.assert_allclose(_unexplained(with_trend, jnp.asarray(x)[None])[0], share * expected, atol=1e-6)
+    np.testing.assert_allclose(_unexplained(with_trend, jnp.asarray(x)[:, None])[:, 0], share * expected, atol=1e-6)
 
 
 def test_friction_in_a_recording_that_is_fitted_as_hamiltonian_is_told():

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import sgpd
-from sgpd.data import windows
+from sgpd.data import Windows, windows
 from sgpd.inference.laplace import engine as laplace
-from sgpd.inference.laplace.linear_model import Recording
 from sgpd.inference.residuals import autocorrelation, autocorrelation_times, effective_sample_size, neighbours
 
 SYSTEM = sgpd.systems.get("pendulum")
@@ -23,11 +22,11 @@ def autoregressive(rng, phi: float, n: int) -> np.ndarray:
     return z
 
 
-def residuals(*runs: np.ndarray) -> tuple[Recording, np.ndarray]:
+def residuals(*runs: np.ndarray) -> tuple[Windows, np.ndarray]:
     """A recording whose residuals are these (n, d), and rows of zeros."""
     data = sgpd.Trajectories.from_arrays([0.1 * np.arange(len(run)) for run in runs], list(runs))
     cut = windows(data, max(map(len, runs)))
-    return Recording.of(data, cut, np.zeros(len(cut), bool)), np.zeros(cut.states.shape)
+    return cut, np.zeros(cut.states.shape)
 
 
 def test_white_errors_are_as_many_looks_as_rows():

@@ -6,8 +6,9 @@ import jax.random as jr
 import numpy as np
 import pytest
 
+import sgpd
 from sgpd.fields import SplitField
-from sgpd.integrators import get, names, respond
+from sgpd.integrators import get, names
 from tests.integrators.systems import waves_for
 
 H = jnp.array(0.7)  # long for fields with slopes up to 1, so that products of stages matter
@@ -28,11 +29,14 @@ def test_the_response_is_the_derivative_of_the_step_by_the_state_and_by_any_chan
     @jax.jit
     def both(x):
         step = lambda x, amount: method.advance(shifted(field, change, amount), x, H)[0]
-        found = respond(method, field, x, H)
+        found = method.respond(field, x, H)
         by_change = jnp.einsum("skl,sl->k", found.by_field, jax.vmap(change)(found.points))
-        return (found.x, found.by_state, by_change), (step(x, 0.0), *jax.jacfwd(step, argnums=(0, 1))(x, 0.0))
+        derivatives = (found.x, found.by_state, by_change), (step(x, 0.0), *jax.jacfwd(step, argnums=(0, 1))(x, 0.0))
+        return *derivatives, (found.info, method.advance(field, x, H)[1])
 
-    found, expected = both(x)
+    found, expected, infos = both(x)
+    assert infos[0].converged
+    np.testing.assert_array_equal(*infos)  # as it is stepped, so it answers
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-14)
     assert np.abs(expected[2]).max() > 0.01  # the change moves the step
@@ -43,7 +47,14 @@ def test_a_step_of_length_zero_answers_to_the_state_alone(name, getkey):
     """Padding of a recording: such steps must change nothing, and must not spoil derivatives."""
     method, x = get(name), jr.normal(getkey(), (4,))
     field = waves_for(method, getkey(), 2)
-    found = jax.jit(lambda x: respond(method, field, x, jnp.array(0.0)))(x)
+    found = jax.jit(lambda x: method.respond(field, x, jnp.array(0.0)))(x)
     np.testing.assert_array_equal(found.x, x)
     np.testing.assert_array_equal(found.by_state, np.eye(4))
     np.testing.assert_array_equal(found.by_field, 0)
+
+
+def test_the_function_of_the_version_before_says_where_it_stands_now(getkey):
+    method, x = get("rk4"), jr.normal(getkey(), (2,))
+    with pytest.warns(sgpd.SgpdWarning, match=r"method\.respond"):
+        found = sgpd.integrators.respond(method, lambda x: -x, x, H)
+    np.testing.assert_array_equal(found.x, method.respond(lambda x: -x, x, H).x)

@@ -57,6 +57,30 @@ def test_where_jax_runs_or_tuning_is_switched_off_all_stays_and_the_first_is_sai
     assert said_by(before, COUNT, SIMULATE, SIMULATE, SHOW, TOLD, **environment) == ["None None", told]
 
 
+CACHE = "import jax; print(jax.config.jax_compilation_cache_dir)"
+
+
+@pytest.mark.parametrize(
+    ("before", "environment", "expected"),
+    [
+        ("", {}, "{home}/sgpd"),
+        ("", {"SGPD_CACHE": "0"}, "None"),
+        ("", {"JAX_COMPILATION_CACHE_DIR": "/mine"}, "/mine"),
+        (USE_JAX, {"SGPD_TUNE": "0"}, "None"),
+    ],
+)
+def test_compiled_programs_are_kept_where_the_user_has_chosen_nothing_else(before, environment, expected, tmp_path):
+    environment = {"JAX_COMPILATION_CACHE_DIR": "", "XDG_CACHE_HOME": str(tmp_path)} | environment
+    told = said_by(
+        "import os; os.environ['JAX_COMPILATION_CACHE_DIR'] or os.environ.pop('JAX_COMPILATION_CACHE_DIR')",
+        before,
+        SIMULATE,
+        CACHE,
+        **environment,
+    )
+    assert told == [expected.format(home=tmp_path)]
+
+
 def test_a_tuning_that_comes_too_late_says_so():
     assert said_by(USE_JAX, COUNT, "import sgpd; sgpd.xla.tune()", SHOW, TOLD) == ["None None", "1"]
 

@@ -15,6 +15,7 @@ from sgpd.arrays import on_device
 from sgpd.data import Run
 from sgpd.data.smoothing import smooth_run
 from sgpd.wording import share
+from sgpd.xla.batches import in_rows
 
 BLOCKS = 12  # of a run, over which a quantity is averaged
 
@@ -71,7 +72,7 @@ def along_recording(quantity: Callable, run: Run) -> np.ndarray:
     """A function of the state along the recorded values, as splines see them that know nothing of the structure: the
     model's own smoothed states keep it by construction, whatever the recording does.
     """
-    return np.asarray(_at_each(quantity, on_device(smooth_run(run).states)))
+    return in_rows(lambda states: _at_each(quantity, on_device(states)), smooth_run(run).states)
 
 
 @eqx.filter_jit

@@ -9,15 +9,15 @@ from jaxtyping import Array, Float
 
 from sgpd.arrays import on_device
 from sgpd.checks import Check, CheckId
-from sgpd.data import Trajectories
+from sgpd.data import Trajectories, Windows
 from sgpd.data.smoothing import noise_std
 from sgpd.inference.constants import FEW
 from sgpd.inference.course import BLOCKS, Course, along_recording
 from sgpd.inference.facts import FitFacts
 from sgpd.inference.initial import leads_out
-from sgpd.inference.laplace.linear_model import Recording
 from sgpd.inference.posterior.field import FieldPosterior
 from sgpd.inference.residuals import neighbours
+from sgpd.xla.batches import in_rows
 
 ROUGH = 1.5  # noise found, against what the recording's own roughness shows
 UNSOLVED = 0.5  # share of steps that did not converge, from which nothing that a fit says means anything
@@ -38,7 +38,7 @@ class Diagnosis(NamedTuple):
 
 def diagnose(
     data: Trajectories,
-    recording: Recording,
+    recording: Windows,
     posterior: FieldPosterior,
     rows: np.ndarray,
     noise: np.ndarray,
@@ -79,10 +79,10 @@ def _lengthscales(posterior: FieldPosterior) -> str:
 
 def _subspaces(posterior: FieldPosterior, rows: np.ndarray) -> list[str]:
     """Where latents have axes: along how many of them the recording moves."""
-    notes, states = [], on_device(rows.reshape(-1, rows.shape[-1]))
+    notes, states = [], rows.reshape(-1, rows.shape[-1])
     for spec, group in zip(posterior.structure.groups(posterior.dimension), posterior.groups, strict=True):
         if group.axes is not None:
-            along = ~leads_out(np.asarray(group.along_axes(spec.inputs(states))).std(axis=1))  # (count, k)
+            along = ~leads_out(group.along_axes(spec.inputs(states)).std(axis=1))  # (count, k)
             moving, directions = int(along.sum(axis=1).min()), along.shape[1]
             if moving < directions:
                 notes.append(
@@ -156,7 +156,7 @@ def _converged(facts: FitFacts) -> Check:
     return Check(CheckId.CONVERGED, title, None, None, "ATTENTION", sentence, "Compare with another seed or kernel.")
 
 
-def _white(names: tuple[str, ...], recording: Recording, rows: np.ndarray, times: np.ndarray, free: bool) -> Check:
+def _white(names: tuple[str, ...], recording: Windows, rows: np.ndarray, times: np.ndarray, free: bool) -> Check:
     """Neighbouring residuals that resemble one another: the rollout misses something that the recording does."""
     title, found = "correlation of neighbouring residuals", neighbours(recording, rows)
     if np.isnan(found.limit).all():
@@ -217,9 +217,10 @@ def _recorded_energy(data: Trajectories, posterior: FieldPosterior) -> Check | N
 
 def _inducing(posterior: FieldPosterior, rows: np.ndarray) -> Check:
     specs = posterior.structure.groups(posterior.dimension)
-    states = on_device(rows.reshape(-1, rows.shape[-1]))
+    states = rows.reshape(-1, rows.shape[-1])
     pairs = zip(posterior.groups, specs, strict=True)
-    shares = [float(jnp.max(_unexplained(group, group.along_axes(spec.inputs(states))))) for group, spec in pairs]
+    seen = [(group, np.swapaxes(group.along_axes(spec.inputs(states)), 0, 1)) for group, spec in pairs]
+    shares = [float(in_rows(lambda x, group=group: _unexplained(group, on_device(x)), x).max()) for group, x in seen]
     title, worst = "unexplained prior variance", max(shares)
     poor = [f"{s.name} {share:.1%}" for s, share in zip(specs, shares, strict=True) if share > SPARSE]
     if not poor:
@@ -231,7 +232,7 @@ def _inducing(posterior: FieldPosterior, rows: np.ndarray) -> Check:
 
 
 @jax.jit
-def _unexplained(group, inputs: Float[Array, "count n k"]) -> Float[Array, "count n"]:
+def _unexplained(group, inputs: Float[Array, "n count k"]) -> Float[Array, "n count"]:
     """Nyström residual: (σ² - k(x, ξ) k(ξ, ξ)⁻¹ k(ξ, x)) / (σ² + the usual variance of the trend, all explained)."""
 
     def one(kernel, inducing, trend, x):
@@ -241,4 +242,4 @@ def _unexplained(group, inputs: Float[Array, "count n k"]) -> Float[Array, "coun
         of_trend = 0.0 if trend is None else jax.vmap(lambda at: trend.variance(kernel, at))(x).mean()
         return (kernel.variance - (across * solved).sum(axis=0)) / (kernel.variance + of_trend)
 
-    return jax.vmap(one)(group.kernel, group.inducing, group.trend, inputs)
+    return jax.vmap(one, in_axes=(0, 0, 0, 1), out_axes=1)(group.kernel, group.inducing, group.trend, inputs)

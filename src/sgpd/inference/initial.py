@@ -30,6 +30,7 @@ from sgpd.inference.constants import (
 )
 from sgpd.inference.posterior.field import FieldPosterior, LatentGroup
 from sgpd.structures import LatentSpec, Structure
+from sgpd.xla.batches import in_rows
 
 
 def initial_posterior(
@@ -71,7 +72,7 @@ class _Matched(NamedTuple):
 def _matched(structure: Structure, smoothed: Smoothed, groups: list[LatentGroup]) -> _Matched:
     states = smoothed.states
     unit = FieldPosterior(structure, states.shape[1], tuple(groups), ())
-    whole = np.asarray(unit.design(on_device(states)))
+    whole = in_rows(lambda rows: unit.design(on_device(rows)), states)
     if not np.isfinite(whole).all():
         raise NumericalFailure(Outcome.NOT_POSITIVE_DEFINITE)
     parts = np.split(whole, np.cumsum([math.prod(g.unknowns) for g in groups])[:-1], axis=2)
@@ -116,7 +117,7 @@ def _seen(spec: LatentSpec, states: np.ndarray, kernel: type[Kernel], points: in
             f"{kernel.__name__} can be differentiated only once",
             "use SquaredExponential or Matern52",
         )
-    inputs = np.asarray(spec.inputs(on_device(states)))  # (count, n, k)
+    inputs = spec.inputs(states)  # (count, n, k)
     locations, unit = np.stack([inducing_points(x, points) for x in inputs]), inputs.std(axis=1)
     unit = np.where(_constant(inputs), 1.0, unit)
     nowhere = np.zeros(unit.shape, bool)

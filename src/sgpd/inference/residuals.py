@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from sgpd.data import Windows
 from sgpd.inference.constants import FEW, SIGNIFICANT, WINDOW
-from sgpd.inference.laplace.linear_model import Recording
 
 Pieces = list[np.ndarray]  # stretches of one channel, each without its missing values
 
@@ -28,7 +28,7 @@ class Neighbours(NamedTuple):
         return self.correlation > self.limit
 
 
-def neighbours(recording: Recording, rows: Float[np.ndarray, "r n d"]) -> Neighbours:
+def neighbours(recording: Windows, rows: Float[np.ndarray, "r n d"]) -> Neighbours:
     """Of the recording less the rows of a rollout; values with missing ones between them are neighbours too."""
     found = [_neighbours(pieces) for pieces in _left_over(recording, rows)]
     return Neighbours(*map(np.array, zip(*found, strict=True)))
@@ -63,7 +63,7 @@ def _lagged(pieces: Pieces, most: int) -> tuple[np.ndarray, np.ndarray]:
     return products, pairs
 
 
-def autocorrelation_times(recording: Recording, rows: Float[np.ndarray, "r n d"]) -> Float[np.ndarray, " d"]:
+def autocorrelation_times(recording: Windows, rows: Float[np.ndarray, "r n d"]) -> Float[np.ndarray, " d"]:
     """τ = 1 + 2 Σ |ρₖ|: the autocorrelation time of each channel, in rows; 1 where residuals are white.
 
     A motion of frequency ω is seen through residuals whose spectrum there is 1 + 2 Σ ρₖ cos ωk times that of white
@@ -74,9 +74,9 @@ def autocorrelation_times(recording: Recording, rows: Float[np.ndarray, "r n d"]
     return np.where(neighbours(recording, rows).alike, times, 1.0)
 
 
-def _left_over(recording: Recording, rows: Float[np.ndarray, "r n d"]) -> list[Pieces]:
+def _left_over(recording: Windows, rows: Float[np.ndarray, "r n d"]) -> list[Pieces]:
     """Residuals, channel by channel."""
-    left, seen = np.asarray(recording.states) - rows, np.asarray(recording.observed)
+    left, seen = recording.states - rows, recording.observed
     channels = zip(left.transpose(2, 0, 1), seen.transpose(2, 0, 1), strict=True)
     return [[z[there] for z, there in zip(*channel, strict=True)] for channel in channels]
 

@@ -11,6 +11,7 @@ from sgpd.arrays import Scalar, State
 from sgpd.errors import BadInput
 from sgpd.fields import Field, halves
 from sgpd.integrators.implicit import Newton, StepInfo, solve_stages
+from sgpd.integrators.response import Response, explicit_response, implicit_response, split_response
 from sgpd.integrators.tableau import PartitionedTableau, Splitting, Tableau
 
 
@@ -43,6 +44,13 @@ class Integrator(ABC):
     @abstractmethod
     def advance(self, field: Field, x: State, h: Scalar) -> tuple[State, StepInfo]:
         """One step, to be called inside a compiled function."""
+
+    def respond(self, field: Field, x: State, h: Scalar) -> Response:
+        """The same step with its derivatives: by x, and by the field's values at the points where it looks.
+
+        The default fit steps by this alone: a method of your own that has it can be fitted with.
+        """
+        raise BadInput(f"{self.name} does not say how its step responds to the field", "give its class `respond`")
 
     def step(self, field: Field, x: State, h: float | Scalar) -> tuple[State, StepInfo]:
         """One compiled step of length h from x: the new state, and how the solve went."""
@@ -83,6 +91,13 @@ class RungeKutta(Integrator):
             stages.append(field(x + h * _combination(row, stages)))
         return x + h * _combination(self.tableau.b, stages), StepInfo.explicit()
 
+    def respond(self, field: Field, x: State, h: Scalar) -> Response:
+        """A step with its derivatives."""
+        a, b = map(jnp.asarray, self.coefficients(x.shape[0]))
+        if self.implicit:
+            return implicit_response(field, x, h, a, b, self.newton)
+        return explicit_response(field, x, h, a, b)
+
 
 @dataclass(frozen=True, eq=False)
 class PartitionedRungeKutta(Integrator):
@@ -104,6 +119,11 @@ class PartitionedRungeKutta(Integrator):
         a, b = self.coefficients(x.shape[0])
         stages, info = solve_stages(field, x, h, jnp.asarray(a), self.newton)
         return x + h * (jnp.asarray(b) * stages).sum(axis=0), info
+
+    def respond(self, field: Field, x: State, h: Scalar) -> Response:
+        """A step with its derivatives."""
+        a, b = map(jnp.asarray, self.coefficients(x.shape[0]))
+        return implicit_response(field, x, h, a, b, self.newton)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +148,10 @@ class SplitStep(Integrator):
             if drift:
                 q = q + drift * h * dq(p)
         return jnp.concatenate([p, q]), StepInfo.explicit()
+
+    def respond(self, field: Field, x: State, h: Scalar) -> Response:
+        """A step with its derivatives."""
+        return split_response(self.tableau, field, x, h)
 
 
 def _combination(coefficients: np.ndarray, stages: list[State]) -> State | float:

@@ -15,10 +15,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from sgpd.arrays import Scalar, State
-from sgpd.errors import BadInput
 from sgpd.fields import Field, halves, linearise
-from sgpd.integrators.implicit import newton_matrix, solve_stages, stage_points
-from sgpd.integrators.methods import Integrator, PartitionedRungeKutta, RungeKutta, SplitStep
+from sgpd.integrators.implicit import Newton, StepInfo, newton_matrix, solve_stages, stage_points
+from sgpd.integrators.tableau import Splitting
+from sgpd.renamed import warn_renamed
 from sgpd.xla.elimination import solve
 
 
@@ -29,25 +29,35 @@ class Response(NamedTuple):
     by_state: Float[Array, "d d"]  # A
     points: Float[Array, "s d"]  # y
     by_field: Float[Array, "s d d"]  # C, one a point
+    info: StepInfo
 
 
-def respond(method: Integrator, field: Field, x: State, h: Scalar) -> Response:
-    """One step from x and its response, to be called inside a compiled function."""
-    if isinstance(method, SplitStep):
-        return _split(method, field, x, h)
-    if not isinstance(method, RungeKutta | PartitionedRungeKutta):
-        raise BadInput(f"{method.name} is neither a Runge-Kutta method nor a splitting", "fit with one of those")
-    a, b = (jnp.asarray(array) for array in method.coefficients(x.shape[0]))
-    if method.implicit:
-        stages, _ = solve_stages(field, x, h, a, method.newton)
-        points = stage_points(x, h, a, stages)
-        _, jacobian = jax.vmap(lambda y: linearise(field, y))(points)
-        by_field = h * _implicit_weights(jacobian, h, a, b)
-    else:
-        stages, points, jacobian = _explicit_stages(field, x, h, a)
-        by_field = h * _explicit_weights(jacobian, h, a, b)
+def respond(method: Any, field: Field, x: State, h: Scalar) -> Response:
+    """Old name of the method of an integrator."""
+    warn_renamed("sgpd.integrators.respond(method, ...)", "method.respond(...)")
+    return method.respond(field, x, h)
+
+
+def implicit_response(field: Field, x: State, h: Scalar, a, b: Float[Array, "s d"], newton: Newton) -> Response:
+    """Of a step whose stages are solved for; coefficients by coordinate."""
+    stages, info = solve_stages(field, x, h, a, newton)
+    points = stage_points(x, h, a, stages)
+    _, jacobian = jax.vmap(lambda y: linearise(field, y))(points)
+    by_field = h * _implicit_weights(jacobian, h, a, b)
+    return _response(x, h, b, stages, (points, jacobian, by_field, info))
+
+
+def explicit_response(field: Field, x: State, h: Scalar, a, b: Float[Array, "s d"]) -> Response:
+    """Of a step whose stages come one after the other."""
+    stages, points, jacobian = _explicit_stages(field, x, h, a)
+    by_field = h * _explicit_weights(jacobian, h, a, b)
+    return _response(x, h, b, stages, (points, jacobian, by_field, StepInfo.explicit()))
+
+
+def _response(x: State, h: Scalar, b: Float[Array, "s d"], stages: Float[Array, "s d"], found) -> Response:
+    points, jacobian, by_field, info = found
     by_state = jnp.eye(x.shape[0]) + jnp.einsum("jkl,jlm->km", by_field, jacobian)
-    return Response(x + h * (b * stages).sum(axis=0), by_state, points, by_field)
+    return Response(x + h * (b * stages).sum(axis=0), by_state, points, by_field, info)
 
 
 # With b as a matrix B of one block diag(bᵢ) a stage, x₁ = x + h Bᵀg changes by h Bᵀδg = h Zᵀ(Jδ + b), where Mᵀ Z = B.
@@ -82,11 +92,11 @@ def _explicit_stages(field: Field, x: State, h: Scalar, a: Float[Array, "s s d"]
     return stages, jnp.stack(points), jnp.stack(jacobian)
 
 
-def _split(method: SplitStep, field: Any, x: State, h: Scalar) -> Response:
+def split_response(tableau: Splitting, field: Any, x: State, h: Scalar) -> Response:
     """Kicks and drifts in turn: p + k h dp(q), then q + d h dq(p). Only the half that moves has derivatives."""
     d, n = x.shape[0], halves(x)[0].shape[0]
     momenta, positions = slice(n), slice(n, d)
-    pairs = zip(method.tableau.kicks, method.tableau.drifts, strict=True)
+    pairs = zip(tableau.kicks, tableau.drifts, strict=True)
     halves_in_turn = ((field.dp, momenta, positions), (field.dq, positions, momenta))
     by_state, points, by_field = jnp.eye(d), [], []
     for c, (force, moves, sees) in ((c, half) for pair in pairs for c, half in zip(pair, halves_in_turn, strict=True)):
@@ -99,4 +109,4 @@ def _split(method: SplitStep, field: Any, x: State, h: Scalar) -> Response:
         by_field = [through @ earlier for earlier in by_field] + [own]
         points.append(x)
         x = x.at[moves].add(c * h * value)
-    return Response(x, by_state, jnp.stack(points), jnp.stack(by_field))
+    return Response(x, by_state, jnp.stack(points), jnp.stack(by_field), StepInfo.explicit())

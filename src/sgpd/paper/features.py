@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
@@ -40,7 +39,7 @@ def covariance_errors(key: tuple[str, str]) -> tuple[float, float]:
     states = system.simulate(system.x0, np.linspace(0, system.duration, ROWS))
     ours, papers = [], []
     for spec in setting.structure.groups(states.shape[1]):
-        inputs = np.asarray(spec.inputs(jnp.asarray(states)))  # (count, n, k)
+        inputs = spec.inputs(np.asarray(states))  # (count, n, k)
         squared = np.broadcast_to(setting.latents[spec.name].squared_lengthscales, (spec.count, inputs.shape[2]))
         apart = (inputs[:, :, None] - inputs[:, None]) / np.sqrt(squared)[:, None, None]
         apart = apart.reshape(-1, inputs.shape[2])

@@ -33,9 +33,9 @@ class LatentSpec:
 
     sees = renamed_attribute("LatentSpec", "sees", "depends_on")
 
-    def inputs(self, x: Float[Array, "n d"]) -> Float[Array, "count n k"]:
+    def inputs(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "count n k"]:
         """What each latent depends on, at a set of states."""
-        return jnp.einsum("ckd,nd->cnk", jnp.asarray(self.depends_on), x)
+        return np.einsum("ckd,nd->cnk", self.depends_on, x)
 
 
 class Latents(eqx.Module):

@@ -15,6 +15,8 @@ from sgpd.xla.tuning import pool_is_narrow, programs_at_once
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
+ROWS_AT_ONCE = 128  # of `in_rows`
+
 _limits: dict[int, Any] = {}  # by thread, what restores the numbers of threads from before any limit
 _entering = threading.Lock()
 
@@ -69,14 +71,27 @@ def in_batches(
     """
     stack = jax.tree.map(np.asarray, stack)
     count = len(jax.tree.leaves(stack)[0])
-    batches = -(-count // at_most)
-    size = -(-count // (batches * multiple)) * multiple
+    batches, size = -(-count // at_most), size_of_batches(count, at_most, multiple)
     index = np.arange(batches * size).reshape(batches, size) % count
     one = lambda rows: jax.tree.map(np.asarray, program(jax.tree.map(lambda leaf: leaf[rows], stack)))
     with one_lapack_thread(), ThreadPoolExecutor(max_workers=programs_at_once()) as pool:
         first = one(index[0])
         parts = [first, *pool.map(one, index[1:])] if go_on(first) else [first]
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *parts)
+
+
+def size_of_batches(count: int, at_most: int, multiple: int = 1) -> int:
+    """How many entries of so many each batch takes."""
+    batches = -(-count // at_most)
+    return -(-count // (batches * multiple)) * multiple
+
+
+def in_rows(program: Callable[[np.ndarray], Any], rows: np.ndarray) -> np.ndarray:
+    """`program(rows)`, row by row along the leading axis, for so many at once that one program serves any number."""
+    count = len(rows)
+    padded = rows[np.minimum(np.arange(-(-count // ROWS_AT_ONCE) * ROWS_AT_ONCE), count - 1)]
+    parts = [program(padded[first : first + ROWS_AT_ONCE]) for first in range(0, len(padded), ROWS_AT_ONCE)]
+    return np.concatenate([np.asarray(part) for part in parts])[:count]
 
 
 def each(program: Callable, *stacks: Any) -> Any:

@@ -35,9 +35,17 @@ def tune():
 
 
 def tune_unless_told_not_to():
-    """`tune`, where the user has not asked for it: SGPD_TUNE=0 switches it off."""
+    """`tune`, where the user has not asked for it, and keep compiled programs in a process that is still all ours.
+
+    SGPD_TUNE=0 switches the one off, SGPD_CACHE=0 the other.
+    """
+    first = not jax_runs()
     if os.environ.get("SGPD_TUNE") != "0":
         tune()
+    if first and os.environ.get("SGPD_CACHE") != "0":
+        from sgpd.xla.cache import keep_compiled_programs
+
+        keep_compiled_programs()
 
 
 def jax_runs() -> bool:

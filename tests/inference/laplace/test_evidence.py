@@ -1,6 +1,5 @@
 """The evidence has the gradient that it should have, its mode moves as it should, and following it finds the noise."""
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -12,7 +11,8 @@ from sgpd.data import Trajectories, windows
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.laplace.constants import CONVERGED, WIDTH
 from sgpd.inference.laplace.evidence import Hyper, Tuning, tune
-from sgpd.inference.laplace.linear_model import LinearModel, Recording, ShootingState
+from sgpd.inference.laplace.linear_model import LinearModel, ShootingState
+from sgpd.inference.laplace.recording import Layout, Recording, Rollouts
 from sgpd.inference.starts import smoothed_rows
 from tests.inference.dense import NOISE, dense, problem
 
@@ -30,12 +30,16 @@ def elsewhere(start, seed=1):
     return flat, unravel(flat)
 
 
-@pytest.mark.parametrize("method", ["stormer-verlet", "implicit-midpoint"])
-def test_the_gradient_of_the_objective_equals_finite_differences_in_every_parameter(method):
-    model, at = problem(method)
+@pytest.mark.parametrize(
+    ("method", "every", "rows"),
+    [("stormer-verlet", 100, (17, 11)), ("implicit-midpoint", 6, (17, 11)), ("stormer-verlet", 25, (70, 11))],
+)
+def test_the_gradient_of_the_objective_equals_finite_differences_in_every_parameter(method, every, rows):
+    """Also where a rollout goes on from one block of the recording to the next."""
+    model, at, _ = problem(method, every, rows=rows)
     found, tuning = model.linearise(at), tuning_of(model)
     flat, _ = elsewhere(tuning.start)
-    value = lambda x: tuning.objective(x, at, found)
+    value = lambda x: tuning.objective(x, at, found.along)
     differences = [(value(flat + e).minus - value(flat - e).minus) / 2e-4 for e in 1e-4 * jnp.eye(flat.size)]
     np.testing.assert_allclose(value(flat).gradient, differences, rtol=1e-6, atol=1e-5)
 
@@ -43,17 +47,18 @@ def test_the_gradient_of_the_objective_equals_finite_differences_in_every_parame
 @pytest.mark.parametrize(("method", "every"), [("stormer-verlet", 6), ("implicit-midpoint", 100)])
 def test_the_mode_and_the_objective_under_changed_kernels_are_those_of_the_full_jacobian(method, every):
     """The rollout stays as it is; the values that a changed field adds are those of the changed kernels."""
-    model, at = problem(method, every)
+    given = model, at, _ = problem(method, every)
     found, tuning = model.linearise(at), tuning_of(model)
     start, (flat, hyper) = tuning.start, elsewhere(tuning.start)
     there = tuning.model(hyper)
-    changed, written_out = there.posterior, dense(model, at, there.noise, there.posterior)
+    changed, written_out = there.posterior, dense(given, there.noise, there.posterior)
     expected, _ = written_out.solution()
 
-    judged = tuning.objective(flat, at, found)
-    solved = judged.solution
-    np.testing.assert_allclose(solved.u, expected[: at.u.size], rtol=1e-6, atol=1e-7)
-    starts = eqx.filter_jit(there.moved)(at, solved).starts[np.asarray(at.free(model.recording))]
+    judged = tuning.objective(flat, at, found.along)
+    np.testing.assert_allclose(judged.solution.u, expected[: at.u.size], rtol=1e-6, atol=1e-7)
+    moved = there.improved(at, there.regression(at, found.along)[0], jnp.array(0.0))
+    np.testing.assert_allclose(moved.u, expected[: at.u.size], rtol=1e-6, atol=1e-7)
+    starts = moved.starts[np.asarray(at.free(model.recording))]
     np.testing.assert_allclose(starts.reshape(-1), expected[at.u.size :], rtol=1e-6, atol=1e-7)
 
     widths = [WIDTH["lengthscale"]] * (flat.size - 3 * len(changed.groups) - 2)
@@ -70,9 +75,10 @@ def noisy_pendulum():
     data, pinned = Trajectories.from_arrays(times, states), np.array([True])
     pieces = windows(data, len(times))
     posterior = initial_posterior(structures.Separable(), data, points=8)
-    restart = jnp.arange(len(times))[None, :] % 20 == 0
-    at = ShootingState(posterior.flat_mean, jnp.asarray(smoothed_rows(data, pieces, pinned)), restart)
-    method, recording = integrators.get("stormer-verlet"), Recording.of(data, pieces, pinned)
+    layout = Layout.of(pieces, [20])
+    rows = jnp.asarray(layout.in_blocks(smoothed_rows(data, pieces, pinned)))
+    at = ShootingState(posterior.flat_mean, rows, Rollouts.every(20, layout))
+    method, recording = integrators.get("stormer-verlet"), Recording.of(data, pieces, pinned, layout)
     return LinearModel(posterior, method, recording, jnp.array([0.7, 0.15])), at  # twice and half of the noise
 
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from sgpd import integrators
-from sgpd.inference.laplace.linear_model import LinearModel, Recording, ShootingState
+from sgpd.inference.laplace.constants import BLOCK
+from sgpd.inference.laplace.linear_model import LinearModel, ShootingState
+from sgpd.inference.laplace.recording import Layout, Recording, Rollouts
 from sgpd.inference.laplace.sampling import (
     Randomisation,
     extra_costs,
@@ -16,7 +18,7 @@ from sgpd.inference.laplace.sampling import (
     weights_of,
 )
 from sgpd.inference.posterior.field import sample_features
-from sgpd.inference.posterior.joint import Drawn, Joint
+from sgpd.inference.posterior.joint import Drawn, Joint, Unknowns
 from tests.inference.cases import NOISE, STEP, one_step_problem
 
 EULER = integrators.get("euler")
@@ -26,6 +28,18 @@ SEEN = np.array([[0.4, 0.9], [-1.0, -1.2]])  # of two pieces that stand still, b
 START_STD = 0.25  # prior and data say about as much about a start
 
 
+def in_blocks(rows, observed, steps, pinned):
+    """Pieces of rows (r, n, 1) whose steps may be 0, and how they lie in blocks."""
+    r, n, _ = rows.shape
+    layout = Layout(BLOCK * np.arange(r)[:, None] + np.arange(n), np.ones((r, n), bool), r, r)  # a block for each
+    first = np.zeros((r, n), bool)
+    first[:, 0] = pinned
+    leading = np.concatenate([np.zeros((r, 1)), steps], axis=1)
+    arrays = (layout.in_blocks(each) for each in (rows, observed, leading, first, np.zeros(rows.shape)))
+    recording = Recording(*map(jnp.asarray, arrays), start_std=jnp.array([START_STD]), used=jnp.array(r))
+    return recording, layout
+
+
 @pytest.fixture(scope="module")
 def case():
     """Four Euler steps from known starts through the inducing points, and two latent starts that are seen twice.
@@ -33,42 +47,50 @@ def case():
     Random features change nothing at the inducing points, so the exact posterior is that of two small regressions.
     """
     observations, parameters, root, change = one_step_problem()
-    recording = Recording(
-        states=jnp.concatenate([observations.states, jnp.asarray(SEEN)[:, :, None]]),
-        observed=jnp.concatenate([observations.observed, jnp.ones((2, 2, 1), bool)]),
-        steps=jnp.concatenate([observations.steps, jnp.zeros((2, 1))])[:, :, None],
-        pinned=jnp.arange(6) < 4,
-        centre=jnp.zeros((6, 1)),
-        start_std=jnp.array([START_STD]),
+    recording, layout = in_blocks(
+        np.concatenate([observations.states, SEEN[:, :, None]]),
+        np.concatenate([observations.observed, np.ones((2, 2, 1), bool)]),
+        np.concatenate([observations.steps, np.zeros((2, 1))]),
+        np.arange(6) < 4,
     )
     design = STEP * root
     precisions = np.eye(4) + design.T @ design / NOISE**2, (1 / START_STD**2 + 2 / NOISE**2) * np.eye(2)
     rights = design.T @ change / NOISE**2, SEEN.sum(axis=1) / NOISE**2
     covariance = np.zeros((6, 6))
     covariance[:4, :4], covariance[4:, 4:] = (np.linalg.inv(precision) for precision in precisions)
-    return parameters.field, recording, covariance @ np.concatenate(rights), covariance
+    return parameters.field, recording, layout, covariance @ np.concatenate(rights), covariance
 
 
-def optimum(posterior, recording):
+def optimum(posterior, recording, layout):
     """By one step of Newton's method from anywhere, since the problem is linear."""
-    model, restart = LinearModel(posterior, EULER, recording, jnp.array([NOISE])), jnp.arange(2) == 0
-    at = ShootingState(jnp.zeros(4), recording.states, jnp.broadcast_to(restart, (6, 2)))
-    solution = eqx.filter_jit(model.solve)(model.linearise(at).equations, at.u)
-    at = eqx.filter_jit(model.moved)(at, solution)
-    return model, at, model.linearise(at).equations, solution
+    model = LinearModel(posterior, EULER, recording, jnp.array([NOISE]))
+    at = ShootingState(jnp.zeros(4), recording.states, Rollouts.every(2, layout))
+    at = model.improved(at, model.linearise(at).equations, jnp.array(0.0))
+    return model, at, model.linearise(at).equations
+
+
+def gaussian_around(model, at, layout, equations):
+    solution, by_piece = (
+        eqx.filter_jit(model.solve)(equations, at.u),
+        equations.of_pieces(at.rollouts.of_pieces(layout)),
+    )
+    pinned = layout.in_pieces(model.recording.pinned)[:, 0]
+    best = Unknowns(at.u, jnp.asarray(layout.in_pieces(at.starts)[:, 0]))
+    return Joint.laplace(best, by_piece, solution, pinned, np.asarray(model.noise))
 
 
 def test_draws_have_the_mean_and_covariance_of_the_exact_posterior(case):
-    posterior, recording, mean, covariance = case
-    model, at, _, _ = optimum(posterior, recording)
+    posterior, recording, layout, mean, covariance = case
+    model, at, _ = optimum(posterior, recording, layout)
     np.testing.assert_allclose(at.u, mean[:4], rtol=1e-6)  # inducing values have a nugget of 1e-8
-    np.testing.assert_allclose(at.starts[4:, 0, 0], mean[4:], rtol=1e-6)
+    np.testing.assert_allclose(layout.in_pieces(at.starts)[4:, 0, 0], mean[4:], rtol=1e-6)
 
     features = sample_features(np.random.default_rng(1), posterior, (4,), "quasi", DRAWS)
-    randomisation = Randomisation.of(np.random.default_rng(2), DRAWS, recording, at)
-    draws, usable = randomise_then_optimise(model, at, features, randomisation)
+    randomisation = Randomisation.of(np.random.default_rng(2), DRAWS, 4, layout, 1)
+    draws, usable = randomise_then_optimise(model, at, layout, features, randomisation)
     assert usable.all()
-    np.testing.assert_array_equal(draws.starts[:, :4], np.broadcast_to(recording.states[:4, 0], (DRAWS, 4, 1)))
+    known = layout.in_pieces(recording.states)[:4, 0]
+    np.testing.assert_array_equal(draws.starts[:, :4], np.broadcast_to(known, (DRAWS, 4, 1)))
 
     assert_drawn_from(draws, mean, covariance)
 
@@ -83,13 +105,13 @@ def assert_drawn_from(draws, mean, covariance):
 
 def test_a_linear_model_tells_the_cost_of_every_draw(case):
     """Also of draws far out, and of starts: the cost is that of two regressions, a quadratic."""
-    posterior, recording, _, _ = case
-    model, at, equations, solution = optimum(posterior, recording)
-    joint = eqx.filter_jit(Joint.laplace)(recording, at, equations, solution, model.noise)
+    posterior, recording, layout, _, _ = case
+    model, at, equations = optimum(posterior, recording, layout)
+    joint = gaussian_around(model, at, layout, equations)
     wide = eqx.tree_at(lambda j: (j.root, j.start_root), joint, (5 * joint.root, 5 * joint.start_root))
     for gaussian in (joint, wide):
         drawn = silenced(gaussian.draw(7, 100, posterior, (4,), "quasi"))
-        extra = extra_costs(model, at, equations, drawn)
+        extra = extra_costs(model, at, layout, equations, drawn)
         assert np.abs(extra).max() < 1e-10  # of costs up to some hundred
         assert importance_sample_size(weights_of(extra)) == pytest.approx(100, rel=1e-10)
 
@@ -99,21 +121,13 @@ def test_weights_make_draws_of_the_gaussian_those_of_the_posterior():
     _, parameters, _, _ = one_step_problem()
     posterior = parameters.field
     rows = np.array([-0.9, -0.1, 0.5, 0.4])
-    recording = Recording(
-        states=jnp.asarray(rows)[None, :, None],
-        observed=jnp.array([[[False], [True], [True], [True]]]),
-        steps=jnp.full((1, 3, 1), STEP),
-        pinned=jnp.array([True]),
-        centre=jnp.zeros((1, 1)),
-        start_std=jnp.array([START_STD]),
-    )
+    seen = np.array([[[False], [True], [True], [True]]])
+    recording, layout = in_blocks(rows[None, :, None], seen, np.full((1, 3), STEP), np.array([True]))
     model = LinearModel(posterior, EULER, recording, jnp.array([NOISE]))
-    start = ShootingState(jnp.zeros(4), recording.states, jnp.array([[True] + 3 * [False]]))
-    at, found = model.descend(start, enough=1e-9)
-    solution = eqx.filter_jit(model.solve)(found.equations, at.u)
-    joint = Joint.laplace(recording, at, found.equations, solution, model.noise)
+    at, found = model.descend(ShootingState(jnp.zeros(4), recording.states, Rollouts.every(4, layout)), enough=1e-9)
+    joint = gaussian_around(model, at, layout, found.equations)
     drawn = silenced(joint.draw(3, 2**14, posterior, (4,), "quasi"))
-    weights = weights_of(extra_costs(model, at, found.equations, drawn))
+    weights = weights_of(extra_costs(model, at, layout, found.equations, drawn))
     worth, u = importance_sample_size(weights), np.asarray(drawn.unknowns.u)
     assert 0.2 * len(u) < worth < 0.9 * len(u)  # so there is something to be mended
 

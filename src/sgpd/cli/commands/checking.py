@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from sgpd.cli.ending import DONE, FAILED
 from sgpd.cli.talk import STYLES, Talk
-from sgpd.xla.cache import keep_compiled_programs
 from sgpd.xla.tuning import tune_unless_told_not_to
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ def run_check(path: Path, strict: bool, talk: Talk, allow: Sequence[str] = ()) -
     Claims are measured anew; the forecasts of held-out rows are judged as they were when the fit ended.
     """
     tune_unless_told_not_to()
-    keep_compiled_programs()
     from sgpd.data.describing import amount
     from sgpd.judging import assess
     from sgpd.judging.assessment import long_enough

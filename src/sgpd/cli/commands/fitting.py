@@ -17,7 +17,6 @@ from sgpd.cli.ending import INTERRUPTED
 from sgpd.cli.settings import DEFAULTS, make_structure, require_same
 from sgpd.cli.talk import Talk
 from sgpd.errors import BadInput, CheckWarning, NumericalFailure
-from sgpd.xla.cache import keep_compiled_programs
 from sgpd.xla.tuning import tune_unless_told_not_to
 
 if TYPE_CHECKING:
@@ -120,7 +119,6 @@ def judged(folder: "RunFolder", model: "Model", talk: Talk) -> "Assessment":
 
 
 def _model(folder: "RunFolder", settings: dict[str, Any], fitted, talk: Talk) -> "Model":
-    keep_compiled_programs()
     import sgpd
 
     noun = (

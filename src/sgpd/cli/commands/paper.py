@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from sgpd.xla.cache import keep_compiled_programs
 from sgpd.xla.tuning import tune_unless_told_not_to
 
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ class Talk:
 def run_paper(out: Path, ask: "Ask", jobs: int):
     """Run what is missing of what is asked for (see `reproduce`), write everything, print the L2 table."""
     tune_unless_told_not_to()
-    keep_compiled_programs()
     from sgpd.paper.output.tables import asked as trials_asked
     from sgpd.paper.output.tables import l2_table
     from sgpd.paper.reproduce import reproduce

@@ -10,7 +10,6 @@ from sgpd.cli.files import require_table_file, write_table
 from sgpd.cli.settings import numbers_in
 from sgpd.cli.talk import Talk
 from sgpd.errors import BadInput
-from sgpd.xla.cache import keep_compiled_programs
 from sgpd.xla.tuning import tune_unless_told_not_to
 
 if TYPE_CHECKING:
@@ -54,7 +53,6 @@ def run_predict(path: Path, ask: Ask, targets: Targets, talk: Talk):
     if targets.paths_out is not None:
         require_table_file(targets.paths_out, "--paths-out")
     tune_unless_told_not_to()
-    keep_compiled_programs()
     from sgpd.runs.layout import RunFolder
 
     folder = RunFolder.open(path, ask.allow)

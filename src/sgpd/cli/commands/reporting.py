@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from sgpd.cli.commands.fitting import judged
 from sgpd.cli.talk import Talk
 from sgpd.errors import SgpdWarning
-from sgpd.xla.cache import keep_compiled_programs
 from sgpd.xla.tuning import tune_unless_told_not_to
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 def run_report(path: Path, talk: Talk, assessment: "Assessment | None" = None, allow: Sequence[str] = ()) -> Path:
     """Write RUN/report.html and say where it is. What is known of the fit is not measured again."""
     tune_unless_told_not_to()
-    keep_compiled_programs()
     from sgpd.report import write_report
     from sgpd.runs.layout import RunFolder
 

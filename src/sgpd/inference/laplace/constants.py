@@ -30,3 +30,11 @@ RANDOMISED_AT_ONCE = 16  # fits to randomised data that are made together
 SEARCH_ITERATIONS = 12  # of such a fit, at most
 # A search has ended when its last step lowered the cost by less; a draw's own cost varies by much more.
 SEARCH_CONVERGED = 0.5
+
+# Blocks of entries (`recording.py`)
+BLOCK = 32  # entries
+SLOTS = 4  # rollouts that may begin in one block
+CAPACITY = 128  # blocks for which there is room: 4096 entries
+PIECES = 16  # pieces for whose starts there is room in draws
+MORE = 2  # times as much room for longer recordings, as often as need be
+WRITTEN_OUT = 256  # unknowns times coordinates, up to which loops over blocks make products of matrices themselves

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from sgpd.arrays import on_device
 from sgpd.data import Trajectories, Windows, windows
@@ -27,9 +27,11 @@ from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.diagnosis import Diagnosis, diagnose
 from sgpd.inference.facts import FitFacts, History, Round, history_of, plain
 from sgpd.inference.initial import gaussians
+from sgpd.inference.laplace.compiling import compile_programs
 from sgpd.inference.laplace.constants import DRAWING, LINEAR, LONGEST, MOST, POOL, SHORT, TIGHT, TUNING
 from sgpd.inference.laplace.evidence import Evidence, Hyper, Tuned, Tuning, tune
-from sgpd.inference.laplace.linear_model import LinearModel, Recording, ShootingState, Solved
+from sgpd.inference.laplace.linear_model import LinearModel, ShootingState
+from sgpd.inference.laplace.recording import Layout, Recording, Rollouts
 from sgpd.inference.laplace.sampling import (
     Randomisation,
     extra_costs,
@@ -40,7 +42,7 @@ from sgpd.inference.laplace.sampling import (
 )
 from sgpd.inference.options import FitOptions
 from sgpd.inference.posterior.field import FieldPosterior, feature_counts, sample_features
-from sgpd.inference.posterior.joint import Drawn, Joint, Stored, Stream
+from sgpd.inference.posterior.joint import Drawn, Joint, Stored, Stream, Unknowns
 from sgpd.inference.residuals import autocorrelation_times
 from sgpd.inference.starts import pinned_starts, smoothed_rows
 from sgpd.renamed import take_renamed
@@ -83,7 +85,7 @@ class _Stage(NamedTuple):
 
     done: int
     u: Float[Array, " p"]
-    rows: Float[Array, "r n d"]  # of the best rollout
+    rows: Float[Array, "b k d"]  # of the best rollout
     hyper: Hyper
 
 
@@ -97,21 +99,23 @@ def fit_laplace(
     settings, integrator = options.settings, options.integrator
     pieces = windows(data, min(max(map(len, data.runs)), longest))
     pinned = pinned_starts(pieces, options.x0)
-    recording = Recording.of(data, pieces, pinned)
+    lengths = _lengths(pieces.states.shape[1])
+    layout = Layout.of(pieces, lengths)
+    recording = Recording.of(data, pieces, pinned, layout)
     noise = on_device(noise_std(data) if settings.noise_std is None else np.asarray(settings.noise_std, float))
     guess = guess.plain()
     start = Hyper.unchanged(guess, noise)
     tuning = Tuning(guess, start, integrator, recording, known_noise=settings.noise_std is not None)
     kept = Checkpoint(options.checkpoint, (guess, recording, repr((settings, integrator, options.x0, seed))))
-    begin = _Stage(0, guess.flat_mean, on_device(smoothed_rows(data, pieces, pinned)), start)
+    begin = _Stage(0, guess.flat_mean, on_device(layout.in_blocks(smoothed_rows(data, pieces, pinned))), start)
     (done, u, rows, hyper), lines = kept.load(begin)
     history: list = list(history_of(lines))
-    lengths = _lengths(rows.shape[1])
     tuned_at = {0, len(lengths) - 1}
     work = np.cumsum([TUNING if index in tuned_at else 1 for index in range(len(lengths))] + [DRAWING]).tolist()
+    draws = (settings.stored, *feature_counts(guess, settings.features, settings.sampling))
+    compile_programs(tuning, hyper, ShootingState(u, rows, Rollouts.every(lengths[done], layout)), layout, draws)
     for index, length in list(enumerate(lengths))[done:]:
-        restart = on_device(np.broadcast_to(np.arange(rows.shape[1]) % length == 0, rows.shape[:2]))
-        at = ShootingState(u, rows, restart)
+        at = ShootingState(u, rows, Rollouts.every(length, layout))
         if index not in tuned_at:
             at, found = tuning.model(hyper).descend(at)
         else:
@@ -123,20 +127,28 @@ def fit_laplace(
             kept.save(_Stage(index + 1, u, rows, hyper), plain(tuple(history)))
         options.report(work[index], work[-1])
     if not np.isfinite(history[-1].objective):
-        half = -(-rows.shape[1] // 2)
+        half = -(-lengths[-1] // 2)
         if half < SHORT or not np.isfinite(history[0].objective):
             raise NumericalFailure(Outcome.DIVERGED)
         # The checkpoint is that of the longer pieces, whose fit goes on to here again.
         return fit_laplace(data, guess, replace(options, checkpoint=None), seed, longest=half)
-    optimum = _Optimum(tuning, tuned, settings)
-    how = {name: float(value) for name, value in optimum.solved()._asdict().items()}
+    optimum = _Optimum(tuning, tuned, layout, pinned, settings)
+    how = optimum.steps()
     history[-1] = replace(history[-1], **how)
-    times = autocorrelation_times(recording, np.asarray(rows))
+    fitted, rows = _without_pinned(pieces, pinned), layout.in_pieces(rows)
+    times = autocorrelation_times(fitted, rows)
     posterior, joint, facts = _posterior(optimum, times, how, seed)
     options.report(work[-1], work[-1])
     noise = np.asarray(tuned.noise)
-    diagnosis = diagnose(data, recording, posterior, np.asarray(rows), noise, facts)
+    diagnosis = diagnose(data, fitted, posterior, rows, noise, facts)
     return PosteriorResult(posterior, noise, joint, pieces, tuple(history), facts, diagnosis)
+
+
+def _without_pinned(pieces: Windows, pinned: np.ndarray) -> Windows:
+    """What was fitted: an exact state is no observation."""
+    observed = pieces.observed.copy()
+    observed[pinned, 0] = False
+    return replace(pieces, observed=observed)
 
 
 def _lengths(rows: int) -> list[int]:
@@ -152,6 +164,8 @@ class _Optimum(NamedTuple):
 
     tuning: Tuning
     tuned: Tuned
+    layout: Layout
+    pinned: Bool[np.ndarray, " r"]
     settings: Laplace
 
     @property
@@ -166,13 +180,20 @@ class _Optimum(NamedTuple):
 
     def evidence(self) -> Evidence:
         """The linear model there."""
-        return self.tuning.evidence(self.tuned.hyper, self.tuned.at, self.tuned.found)
+        return self.tuning.evidence(self.tuned.hyper, self.tuned.at, self.tuned.found.along)
 
-    def solved(self) -> Solved:
-        """How its steps went."""
-        if not self.tuning.integrator.implicit:
-            return Solved(jnp.ones(()), jnp.zeros(()))
-        return self.model.solved(self.tuned.at)
+    def joint(self) -> Joint:
+        """The Gaussian around it."""
+        at, solution = self.tuned.at, self.evidence().solution
+        by_piece = self.tuned.found.equations.of_pieces(at.rollouts.of_pieces(self.layout))
+        best = Unknowns(at.u, on_device(self.layout.in_pieces(at.starts)[:, 0]))
+        return Joint.laplace(best, by_piece, solution, self.pinned, np.asarray(self.tuned.noise))
+
+    def steps(self) -> dict[str, float]:
+        """How the stage equations of its steps were solved."""
+        along, count = self.tuned.found.along, np.count_nonzero(self.tuning.recording.steps)
+        failed = np.count_nonzero(~np.asarray(along.converged)[: self.layout.blocks])
+        return {"steps_converged": 1 - failed / max(count, 1), "worst_residual": float(np.max(along.residual))}
 
     def with_inflated_noise(self, times: np.ndarray) -> "_Optimum":
         """Under the same kernels, with σ² of each channel so many times larger: that many rows count as one."""
@@ -188,9 +209,7 @@ def _posterior(
     evidence, settings = optimum.evidence(), optimum.settings
     asked = feature_counts(optimum.posterior, settings.features, settings.sampling)
     counted = optimum.with_inflated_noise(times) if (times > 1).any() else optimum
-    tuned, posterior = counted.tuned, counted.posterior
-    solution = counted.evidence().solution
-    joint = Joint.laplace(optimum.tuning.recording, tuned.at, tuned.found.equations, solution, tuned.noise)
+    tuned, posterior, joint = counted.tuned, counted.posterior, counted.joint()
     for features in dict.fromkeys((asked, feature_counts(optimum.posterior, 0))):
         draws = _draws(counted, joint, features, seed)
         if draws.kind != "failed":
@@ -243,8 +262,8 @@ def _draws(optimum: _Optimum, joint: Joint, features: tuple[int, ...], seed: int
         return _Draws("weighed", pool, effective, Stored.of(drawn.unknowns, kept, seed))
     rng, count = Stream.RANDOMISED.of(seed), settings.stored
     random = sample_features(Stream.FEATURES.of(seed), model.posterior, features, settings.sampling, count)
-    randomisation = Randomisation.of(rng, count, model.recording, at)
-    found, ok = randomise_then_optimise(model, at, random, randomisation)
+    randomisation = Randomisation.of(rng, count, joint.mean.size, optimum.layout, len(optimum.tuned.noise))
+    found, ok = randomise_then_optimise(model, at, optimum.layout, random, randomisation)
     kept = np.flatnonzero(ok)
     failed = len(ok) - len(kept)
     if len(ok) < count or failed > count / 2:
@@ -258,4 +277,4 @@ def _weighed(
     """So many draws of the Gaussian for each that would be stored, and what they weigh in the posterior."""
     model, settings, tuned = optimum.model, optimum.settings, optimum.tuned
     drawn = joint.draw(seed, pool * settings.stored, model.posterior, features, settings.sampling)
-    return drawn, weights_of(extra_costs(model, tuned.at, tuned.found.equations, drawn))
+    return drawn, weights_of(extra_costs(model, tuned.at, optimum.layout, tuned.found.equations, drawn))

@@ -18,7 +18,8 @@ from jaxtyping import Array, Float
 from sgpd.arrays import Scalar, on_device
 from sgpd.gp import prior_root
 from sgpd.inference.laplace.constants import CONVERGED, ROUNDS, SMALLEST_RADIUS, TIGHT, TRUST_RADIUS, WIDTH
-from sgpd.inference.laplace.linear_model import Linearised, LinearModel, Recording, ShootingState, Solution
+from sgpd.inference.laplace.linear_model import Linearised, LinearModel, ShootingState, Solution, Tangent
+from sgpd.inference.laplace.recording import Recording
 from sgpd.inference.posterior.field import FieldPosterior, LatentGroup
 from sgpd.integrators import Integrator
 from sgpd.xla.batches import each
@@ -100,26 +101,32 @@ class Tuning(eqx.Module):
 
     def model(self, hyper: Hyper) -> LinearModel:
         """Under these kernels and this noise."""
-        return LinearModel(hyper.kernels(self.original), self.integrator, self.recording, jnp.exp(hyper.noise))
+        posterior, noise = _under(hyper, self.original)
+        return LinearModel(posterior, self.integrator, self.recording, noise)
 
     @eqx.filter_jit
-    def objective(self, flat: Float[Array, " h"], at: ShootingState, found: Linearised) -> Evidence:
+    def objective(self, flat: Float[Array, " h"], at: ShootingState, along: Tangent) -> Evidence:
         """How good these logarithms are, around the best rollout."""
         centre, unravel = ravel_pytree(self.start)
         width, _ = ravel_pytree(self.start.width(self.original))
 
         def minus(flat):
             model = self.model(unravel(flat))
-            solved = model.solve(model.regression(at, found.along, model.response(found.along)), at.u)
+            solved = model.sums(at, along).solved()
             evidence = model.log_evidence(solved)
             return jnp.sum(((flat - centre) / width) ** 2) / 2 - evidence, (evidence, solved)
 
         (value, rest), gradient = jax.value_and_grad(minus, has_aux=True)(flat)
         return Evidence(value, gradient, *rest)
 
-    def evidence(self, hyper: Hyper, at: ShootingState, found: Linearised) -> Evidence:
+    def evidence(self, hyper: Hyper, at: ShootingState, along: Tangent) -> Evidence:
         """The same of logarithms by name."""
-        return self.objective(ravel_pytree(hyper)[0], at, found)
+        return self.objective(ravel_pytree(hyper)[0], at, along)
+
+
+@eqx.filter_jit
+def _under(hyper: Hyper, original: FieldPosterior) -> tuple[FieldPosterior, Float[Array, " d"]]:
+    return hyper.kernels(original), jnp.exp(hyper.noise)
 
 
 def tune(tuning: Tuning, hyper: Hyper, at: ShootingState) -> Tuned:
@@ -155,7 +162,7 @@ def _rewhitened(old: LatentGroup, new: LatentGroup) -> Float[Array, "count unkno
 
 
 def _value(tuning: Tuning, hyper: Hyper, at: ShootingState, found: Linearised) -> float:
-    return -float(tuning.evidence(hyper, at, found).minus)
+    return -float(tuning.evidence(hyper, at, found.along).minus)
 
 
 def _maximised(tuning: Tuning, tuned: Tuned, radius: float) -> Hyper:
@@ -169,7 +176,7 @@ def _maximised(tuning: Tuning, tuned: Tuned, radius: float) -> Hyper:
         moves[-tuned.noise.shape[0] :] = 0.0
 
     def evaluate(x):
-        evidence = tuning.objective(on_device(x), tuned.at, tuned.found)
+        evidence = tuning.objective(on_device(x), tuned.at, tuned.found.along)
         value = float(evidence.minus)
         return (value, np.asarray(evidence.gradient)) if np.isfinite(value) else (1e10, np.zeros_like(x))
 
@@ -181,12 +188,10 @@ def _maximised(tuning: Tuning, tuned: Tuned, radius: float) -> Hyper:
 def _refitted(tuning: Tuning, tuned: Tuned, proposal: Hyper) -> tuple[ShootingState, Linearised]:
     """The best field under new kernels, from the linear model's guess, or from the same values if that leads astray."""
     model, at = tuning.model(proposal), tuned.at
-    solution = tuning.evidence(proposal, at, tuned.found).solution
+    equations, _ = model.regression(at, tuned.found.along)
+    by_model = model.improved(at, equations, on_device(0.0))
     same = eqx.tree_at(lambda s: s.u, at, rewhitening(tuned.hyper, proposal, tuning.original) @ at.u)
-    refitted = model.descend(_moved(model, at, solution), TIGHT, 1e-3)
+    refitted = model.descend(by_model, TIGHT, 1e-3)
     if refitted[1].cost < 2 * tuned.found.cost:
         return refitted
     return model.descend(same, TIGHT)
-
-
-_moved = eqx.filter_jit(LinearModel.moved)

@@ -2,111 +2,114 @@
 
 Along a rollout x* of a reference field f*, to first order in a change of the field and of the start,
 
-    xₙ = x*ₙ + Jₙ u - Jₙ* u* + Sₙ (s - s*)        Jₙ₊₁ = Aₙ Jₙ + Bₙ,  Sₙ₊₁ = Aₙ Sₙ
+    xₙ = x*ₙ + Jₙ u - Jₙ* u* + Sₙ (s - s*)        Jₙ = Aₙ Jₙ₋₁ + Bₙ,  Sₙ = Aₙ Sₙ₋₁
 
-where Aₙ is the derivative of one interval's map by the state and Bₙ by the whitened inducing values u. Bₙ is made of
-the map's derivative by the field's values at the points where the steps look (`respond`), and of those values'
+where Aₙ is the derivative of a step by the state and Bₙ by the whitened inducing values u. Bₙ is made of the step's
+derivative by the field's values at the points where it looks (an integrator's `respond`), and of those values'
 derivative by u; only the latter changes with the kernel, which may be another than the one that made f*. With
-u ~ N(0, I), s ~ N(centre, reach²) and white noise this is Bayesian linear regression: the best u and s, their
+u ~ N(0, I), s ~ N(centre, start_std²) and white noise this is Bayesian linear regression: the best u and s, their
 covariance and the evidence are all in closed form. The starts are eliminated one by one (a Schur complement), so that
 only u is ever solved for together.
+
+Programs go through a recording block by block (`recording.py`), as far as it goes.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
-from sgpd.arrays import Scalar, State, on_device
-from sgpd.data import Trajectories, Windows
+from sgpd.arrays import Scalar, on_device
 from sgpd.fields import Field
-from sgpd.inference.constants import START_STD
-from sgpd.inference.laplace.constants import ENOUGH, ITERATIONS
+from sgpd.inference.laplace.constants import ENOUGH, ITERATIONS, WRITTEN_OUT
+from sgpd.inference.laplace.recording import Recording, Rollouts
 from sgpd.inference.posterior.field import Features, FieldPosterior
-from sgpd.integrators import Integrator, respond
-from sgpd.xla.batches import each
+from sgpd.integrators import Integrator
+from sgpd.xla.triangular import inverse_root, on_diagonal
 
-
-class Recording(eqx.Module):
-    """Uninterrupted pieces of runs as a rollout sees them, padded to one length: r pieces of n rows."""
-
-    states: Float[Array, "r n d"]
-    observed: Bool[Array, "r n d"]
-    steps: Float[Array, "r n-1 m"]
-    pinned: Bool[Array, " r"]  # pieces whose first state is exact
-    centre: Float[Array, "r d"]  # prior of the starts
-    start_std: Float[Array, " d"]
-
-    @classmethod
-    def of(cls, data: Trajectories, pieces: Windows, pinned: np.ndarray) -> "Recording":
-        """From windows so long that each is a whole piece. A pinned state is no longer an observation."""
-        observed = pieces.observed.copy()
-        observed[pinned, 0] = False
-        start_std = START_STD * np.where(data.std > 0, data.std, 1.0)
-        centre = np.broadcast_to(data.center, pieces.states[:, 0].shape)
-        arrays = (pieces.states, observed, pieces.steps, pinned, centre, start_std)
-        return cls(*(on_device(a) for a in arrays))
+Tree = TypeVar("Tree")
 
 
 class ShootingState(eqx.Module):
-    """A state of the fit: whitened values, and starts at the rows where rollouts begin anew (others are ignored)."""
+    """A state of the fit: whitened values, and starts at the entries where rollouts begin (others are ignored)."""
 
     u: Float[Array, " p"]
-    starts: Float[Array, "r n d"]
-    restart: Bool[Array, "r n"]
+    starts: Float[Array, "b k d"]
+    rollouts: Rollouts
 
-    def free(self, recording: Recording) -> Bool[Array, "r n"]:
-        """Restarts at states that are not known."""
-        first = (jnp.arange(self.restart.shape[1]) == 0)[None, :]
-        return self.restart & ~(recording.pinned[:, None] & first)
+    def free(self, recording: Recording) -> Bool[Array, "b k"]:
+        """Where rollouts begin at states that are not known."""
+        return self.rollouts.begins & ~recording.pinned
 
 
 class Tangent(NamedTuple):
     """A rollout and how later rows move with earlier ones and with the field at the points where the steps look."""
 
-    rows: Float[Array, "r n d"]
-    by_row: Float[Array, "r n-1 d d"]  # A; 0 before a restart
-    points: Float[Array, "r n-1 s d"]
-    by_field: Float[Array, "r n-1 s d d"]  # C, by the field's value at each point; 0 before a restart
-    by_start: Float[Array, "r n d d"]  # S; 0 where the start is exact
-    linear_part: Float[Array, "r n d"]  # J* u*: what the linear model takes the field to have contributed
+    rows: Float[Array, "*b k d"]
+    by_row: Float[Array, "*b k d d"]  # A; 0 where a rollout begins
+    points: Float[Array, "*b k s d"]
+    by_field: Float[Array, "*b k s d d"]  # C, by the field's value at each point; 0 where a rollout begins
+    by_start: Float[Array, "*b k d d"]  # S; 0 where the start is exact
+    linear_part: Float[Array, "*b k d"]  # J* u*: what the linear model takes the field to have contributed
+    converged: Bool[Array, "*b k"]  # the stage equations of an implicit step
+    residual: Float[Array, "*b k"]  # of the worst of them
+
+
+class About(NamedTuple):
+    """What the data say about starts v, in units of the noise, and about them together with u."""
+
+    matrix: Float[Array, "*starts d d"]
+    right: Float[Array, "*starts d"]
+    coupling: Float[Array, "*starts p d"]
 
 
 class Regression(NamedTuple):
-    """Normal equations of the linear model, for u and for each of m starts v in units of the noise."""
+    """Normal equations of the linear model, for u and for each start."""
 
     square: Scalar
     matrix: Float[Array, "p p"]
     right: Float[Array, " p"]
-    local_matrix: Float[Array, "r m d d"]
-    local_right: Float[Array, "r m d"]
-    coupling: Float[Array, "r m p d"]
+    starts: About  # by block and slot; where no rollout ends, what the prior says
 
-    @classmethod
-    def empty(cls, pieces: int, d: int, p: int) -> "Regression":
-        """Of pieces that start once, before anything is known."""
-        shapes = ((), (p, p), (p,), (pieces, 1, d, d), (pieces, 1, d), (pieces, 1, p, d))
-        return cls(*map(jnp.zeros, shapes))
+    def of_pieces(self, slots: Int[np.ndarray, " r"]) -> "Regression":
+        """The same, piece by piece, if there is one rollout in each."""
+        take = lambda leaf: on_device(np.asarray(leaf).reshape(-1, *leaf.shape[2:])[slots])
+        return self._replace(starts=About(*map(take, self.starts)))
 
     def cost(self, u: Float[Array, " p"], v: Float[Array, "r d"]) -> Scalar:
-        """Squares of residuals and prior, where every piece starts once."""
+        """Squares of residuals and prior, piece by piece."""
         of_u = u @ self.matrix @ u - 2 * self.right @ u
-        of_v = jnp.einsum("rij,ri,rj->", self.local_matrix[:, 0], v, v) - 2 * jnp.sum(self.local_right[:, 0] * v)
-        return self.square + of_u + of_v + 2 * jnp.einsum("rpi,p,ri->", self.coupling[:, 0], u, v)
+        of_v = jnp.einsum("rij,ri,rj->", self.starts.matrix, v, v) - 2 * jnp.sum(self.starts.right * v)
+        return self.square + of_u + of_v + 2 * jnp.einsum("rpi,p,ri->", self.starts.coupling, u, v)
+
+
+class Sums(NamedTuple):
+    """Normal equations for u alone: what is known of the starts has been put in."""
+
+    square: Scalar
+    matrix: Float[Array, "p p"]
+    right: Float[Array, " p"]
+    log_determinant: Scalar  # of the precision of the starts, against the prior's
+
+    def solved(self) -> "Solution":
+        """The best u."""
+        root = jnp.linalg.cholesky(self.matrix)
+        best = jax.scipy.linalg.cho_solve((root, True), self.right)
+        log_determinant = self.log_determinant + 2 * jnp.sum(jnp.log(jnp.diagonal(root)))
+        return Solution(best, self.matrix, self.square - self.right @ best, log_determinant)
 
 
 class Solution(NamedTuple):
-    """The best u and v of a `Regression`, and what is left over."""
+    """The best u, and what is left over."""
 
     u: Float[Array, " p"]
-    v: Float[Array, "r m d"]
     precision: Float[Array, "p p"]  # of u, with the starts integrated out
     cost: Scalar  # squares of residuals and prior
-    log_determinant: Scalar  # of the precision of u and all v, against the prior's
+    log_determinant: Scalar  # of the precision of u and all starts, against the prior's
 
 
 class Linearised(NamedTuple):
@@ -117,11 +120,12 @@ class Linearised(NamedTuple):
     cost: Scalar
 
 
-class Solved(NamedTuple):
-    """How the stage equations of a rollout were solved."""
+class Changeable(NamedTuple):
+    """All of a linear model that the evidence may change, with what is made of it once for all rows."""
 
-    steps_converged: Scalar  # share
-    worst_residual: Scalar
+    logarithms: list[Array]
+    whitening: tuple[Array, ...]
+    noise: Float[Array, " d"]
 
 
 class LinearModel(eqx.Module):
@@ -135,112 +139,83 @@ class LinearModel(eqx.Module):
     @property
     def prior(self) -> Float[Array, " d"]:
         """The precision of a start beforehand, in units of the noise."""
-        return (self.noise / self.recording.start_std) ** 2
+        return _prior(self.noise, self.recording)
 
-    def field(self, at: ShootingState, features: Features | None = None) -> Field:
-        """That of an iterate, with random features if there are any."""
-        return self.posterior.field(self.posterior.unravel(at.u), features)
+    def field(self, u: Float[Array, " p"], features: Features | None = None) -> Field:
+        """That of whitened values, with random features if there are any."""
+        return self.posterior.field(self.posterior.unravel(u), features)
 
-    def roll(self, field: Field, at: ShootingState) -> Float[Array, "r n d"]:
-        """The rows of all pieces: a step from row to row, or a fresh start where the mask says so."""
+    def misfit(self, field: Field, starts: Float[Array, "r d"], of: Int[Array, "b k"], rollouts: Rollouts) -> Scalar:
+        """Squares of the residuals of a field's rollouts, in units of the noise; `of`: to which start an entry goes."""
 
-        def to_next(x, hs):
-            for h in hs:
-                x, _ = self.integrator.advance(field, x, h)
-            return (x,)
+        def one(x, entry):
+            piece, begins, h, state, observed = entry
+            x = jnp.where(begins, starts[piece], self.integrator.advance(field, x, h)[0])
+            return x, jnp.sum(jnp.where(observed, (x - state) / self.noise, 0.0) ** 2)
 
-        return _in_pieces(to_next, self.recording, at)[0]
+        def add(entries, carry):
+            x, total = carry
+            x, squares = jax.lax.scan(one, x, entries)
+            return x, total + squares.sum()
+
+        recording, nowhere = self.recording, jnp.zeros_like(self.noise)
+        entries = (of, rollouts.begins, recording.steps, recording.states, recording.observed)
+        return self._through(add, entries, (nowhere, jnp.zeros(())))[1]
 
     @eqx.filter_jit
-    def solved(self, at: ShootingState) -> Solved:
-        """How the steps of an iterate went; explicit ones have nothing to solve."""
-        field = self.field(at)
+    def tangent(self, at: ShootingState, features: Features | None = None) -> Tangent:
+        """The rollouts of u, with random features if there are any, and their derivatives."""
+        posterior, d = self.posterior.ready(), self.noise.shape[0]
+        field, linear = (posterior.field(posterior.unravel(at.u), some) for some in (features, None))
 
-        def to_next(x, hs):
-            infos = []
-            for h in hs:
-                x, info = self.integrator.advance(field, x, h)
-                infos.append((info.converged | (h == 0), jnp.where(h == 0, 0.0, info.residual)))
-            return x, *map(jnp.stack, zip(*infos, strict=True))
+        def one(x, entry):
+            start, begins, h = entry
+            step = self.integrator.respond(field, x, h)
+            x, idle = jnp.where(begins, start, step.x), begins | (h == 0)
+            by_row, by_field = (jnp.where(begins, 0.0, each) for each in (step.by_state, step.by_field))
+            went = (idle | step.info.converged, jnp.where(idle, 0.0, step.info.residual))
+            return x, (x, by_row, step.points, by_field, *went)
 
-        _, converged, residual = _in_pieces(to_next, self.recording, at)
-        steps = jnp.maximum(jnp.count_nonzero(self.recording.steps), 1)
-        return Solved(1 - jnp.count_nonzero(~converged) / steps, residual.max(initial=0.0))
+        def block(entries, carry):
+            (start, begins, free, h), (x, since) = entries, carry
+            x, (rows, by_row, points, by_field, *went) = jax.lax.scan(one, x, (start, begins, h))
+            added = jnp.einsum("kscd,ksd->kc", by_field, jax.vmap(jax.vmap(linear))(points))
+            identity = free[:, None, None] * jnp.eye(d)[None]
+            added = jnp.where(begins[:, None], 0.0, added)  # whatever became of the rollout before
+            added = jnp.concatenate([identity, added[:, :, None]], axis=2)
+            since, both = _accumulate(begins, by_row, added, since)
+            return (x, since), Tangent(rows, by_row, points, by_field, both[:, :, :d], both[:, :, d], *went)
 
-    def tangent(self, at: ShootingState, features: Features | None = None) -> tuple[Tangent, Float[Array, "r n d p"]]:
-        """The rollout of u, with random features if there are any, and its derivatives; also J, by u."""
-        field = self.field(at, features)
-        to_next = lambda x, hs: _interval(self.integrator, field, x, hs)
-        rows, by_row, points, by_field = _in_pieces(to_next, self.recording, at)
-        stays = ~at.restart[:, 1:]
-        by_row, by_field = by_row * stays[:, :, None, None], by_field * stays[:, :, None, None, None]
-        free = at.free(self.recording)[:, :, None, None] * jnp.eye(rows.shape[2])[None, None]
-        along = Tangent(rows, by_row, points, by_field, _accumulate(by_row, free[:, 1:], free[:, 0]), rows)
-        j = self.response(along)
-        return along._replace(linear_part=j @ at.u), j
+        entries = (at.starts, at.rollouts.begins, at.free(self.recording), self.recording.steps)
+        return self._kept(block, entries, (jnp.zeros(d), jnp.zeros((d, d + 1))))[1]
 
-    def response(self, along: Tangent) -> Float[Array, "r n d p"]:
-        """J = ∂x/∂u along a rollout, which other kernels may have made: B = C Φ with Φ = ∂f/∂u at the points."""
-        r, n, s, d = along.points.shape
-        design = self.posterior.design(along.points.reshape(-1, d)).reshape(r, n, s, d, -1)
-        by_u = jnp.einsum("rnskl,rnslp->rnkp", along.by_field, design)
-        return _accumulate(along.by_row, by_u, jnp.zeros((r, d, by_u.shape[-1])))
+    @eqx.filter_jit
+    def regression(self, at: ShootingState, along: Tangent) -> tuple[Regression, Scalar]:
+        """The normal equations, and the cost; kernels and noise may be others than those that made the rollout."""
+        now, entries = self._changeable(), self._entries(at, along)
+        p, d = at.u.shape[0], self.noise.shape[0]
 
-    def cost(
-        self, at: ShootingState, rows: Float[Array, "r n d"], prior_mean: float | Float[Array, " p"] = 0.0
-    ) -> Scalar:
-        """What is minimised: misfit of the rows, and how far u and the free starts are from their prior means."""
-        recording = self.recording
-        error = jnp.where(recording.observed, (rows - recording.states) / self.noise[None, None, :], 0.0)
-        away = (at.starts - recording.centre[:, None, :]) / recording.start_std[None, None, :]
-        away = jnp.where(at.free(recording)[:, :, None], away, 0.0)
-        return jnp.sum(error**2) + jnp.sum((at.u - prior_mean) ** 2) + jnp.sum(away**2)
+        def add(block, carry):
+            goes_on, sums = carry
+            goes_on, added, starts = self._equations(now, block, goes_on)
+            return (goes_on, jax.tree.map(jnp.add, sums, added)), starts
 
-    def regression(
-        self, at: ShootingState, along: Tangent, j: Float[Array, "r n d p"], starts: int | None = None
-    ) -> Regression:
-        """The normal equations; `starts`: at most so many a piece, any by default."""
-        recording, noise = self.recording, self.noise
-        weight = jnp.where(recording.observed, 1 / noise[None, None, :], 0.0)
-        target = weight * (recording.states - along.rows + along.linear_part)
-        by_u = weight[:, :, :, None] * j
-        by_v = weight[:, :, :, None] * along.by_start * noise[None, None, None, :]
-        piece, most = jnp.cumsum(at.restart, axis=1) - 1, starts or at.restart.shape[1]
+        zero = (_nothing(p, d), (jnp.zeros(()), jnp.zeros((p, p)), jnp.zeros(p)))
+        (_, (square, matrix, right)), starts = self._kept(add, entries, zero, self._wide(at))
+        return Regression(square, matrix + jnp.eye(p), right, starts), self.cost(at, along)
 
-        def gather(values):
-            """Sums over the rows of each piece between restarts."""
-            return jax.vmap(lambda v, index: jax.ops.segment_sum(v, index, num_segments=most))(values, piece)
-
-        # The prior of a start, seen from where it is: v ~ N((centre - s*)/σ, (start_std/σ)²).
-        free, prior = at.free(recording)[:, :, None], self.prior
-        away = gather(jnp.where(free, (recording.centre[:, None, :] - at.starts) / noise[None, None, :], 0.0))
-        return Regression(
-            square=jnp.sum(target**2) + jnp.sum(prior[None, None, :] * away**2),
-            matrix=jnp.einsum("rnkp,rnkq->pq", by_u, by_u) + jnp.eye(j.shape[3]),
-            right=jnp.einsum("rnkp,rnk->p", by_u, target),
-            local_matrix=gather(jnp.einsum("rnki,rnkj->rnij", by_v, by_v)) + jnp.diag(prior)[None, None],
-            local_right=gather(jnp.einsum("rnki,rnk->rni", by_v, target)) + prior[None, None, :] * away,
-            coupling=gather(jnp.einsum("rnkp,rnki->rnpi", by_u, by_v)),
-        )
+    def sums(self, at: ShootingState, along: Tangent) -> Sums:
+        """The normal equations for u alone, with derivatives by kernels and noise."""
+        start = (jnp.zeros(()), jnp.eye(at.u.shape[0]), jnp.zeros(at.u.shape), jnp.zeros(()))
+        fixed = jax.tree.map(lambda leaf: jax.lax.stop_gradient(leaf) if eqx.is_inexact_array(leaf) else leaf, self)
+        return jax.tree.map(jnp.add, Sums(*start), _summed(self._changeable(), fixed, at, along))
 
     def solve(self, equations: Regression, u: Float[Array, " p"], damping: float | Scalar = 0.0) -> Solution:
-        """The best u and v; with damping, those that stay close to the present u and to v = 0."""
-        prior = self.prior
-        d = prior.shape[0]
-        local = equations.local_matrix + damping * jnp.eye(d)[None, None]
-        inverse, log_determinants = _inverted(local)
-        weighed = jnp.einsum("rnpi,rnij->rnpj", equations.coupling, inverse)
-        precision = equations.matrix + damping * jnp.eye(u.shape[0])
-        precision = precision - jnp.einsum("rnpj,rnqj->pq", weighed, equations.coupling)
-        right = equations.right + damping * u - jnp.einsum("rnpj,rnj->p", weighed, equations.local_right)
-        root = jax.scipy.linalg.cho_factor(precision, lower=True)
-        best = jax.scipy.linalg.cho_solve(root, right)
-        left = equations.local_right - jnp.einsum("rnpi,p->rni", equations.coupling, best)
-        v = jnp.einsum("rnij,rnj->rni", inverse, left)
-        cost = equations.square - equations.right @ best - jnp.sum(equations.local_right * v)
-        log_determinant = 2 * jnp.sum(jnp.log(jnp.diagonal(root[0])))
-        log_determinant += jnp.sum(log_determinants - jnp.sum(jnp.log(prior)))
-        return Solution(best, v, precision, cost, log_determinant)
+        """The best u; with damping, one close to the present u and, for the starts, to v = 0."""
+        eye = jnp.eye(u.shape[0])
+        reduced = Sums(equations.square, equations.matrix + damping * eye, equations.right + damping * u, jnp.zeros(()))
+        add = lambda starts, sums: jax.tree.map(jnp.add, sums, _eliminated(starts, self.prior, damping))
+        return self._through(add, equations.starts, reduced).solved()
 
     def log_evidence(self, solution: Solution) -> Scalar:
         """log p(x̂) of the linear model: the fit, less what the parameters were free to do."""
@@ -248,24 +223,36 @@ class LinearModel(eqx.Module):
         fit = -(solution.cost + solution.log_determinant) / 2
         return fit - jnp.sum(count * (jnp.log(self.noise) + jnp.log(2 * jnp.pi) / 2))
 
-    def moved(self, at: ShootingState, solution: Solution) -> ShootingState:
-        """Where the solution says that u and the starts are best."""
-        piece = jnp.cumsum(at.restart, axis=1) - 1
-        v = jnp.take_along_axis(solution.v, piece[:, :, None], axis=1)
-        starts = at.starts + jnp.where(at.free(self.recording)[:, :, None], self.noise[None, None, :] * v, 0.0)
-        return ShootingState(solution.u, starts, at.restart)
+    def moved(
+        self, at: ShootingState, equations: Regression, u: Float[Array, " p"], damping: float | Scalar = 0.0
+    ) -> ShootingState:
+        """To these values, and to the starts that are best with them."""
 
-    @eqx.filter_jit
+        def best(starts: About, _):
+            inverse, _ = _inverse(starts.matrix + damping * jnp.eye(len(self.noise))[None])
+            return None, jnp.einsum("qij,qj->qi", inverse, starts.right - jnp.einsum("qpi,p->qi", starts.coupling, u))
+
+        v = self._kept(best, equations.starts, None)[1].reshape(-1, len(self.noise))
+        step = jnp.where(at.free(self.recording)[:, :, None], self.noise[None, None, :] * v[at.rollouts.ends], 0.0)
+        return ShootingState(u, at.starts + step, at.rollouts)
+
     def linearise(self, at: ShootingState) -> Linearised:
         """The linear model around an iterate, and what the iterate costs."""
-        along, j = self.tangent(at)
-        return Linearised(along, self.regression(at, along, j), self.cost(at, along.rows))
+        along = self.tangent(at)
+        return Linearised(along, *self.regression(at, along))
+
+    def cost(self, at: ShootingState, along: Tangent, prior_mean: float | Float[Array, " p"] = 0.0) -> Scalar:
+        """What is minimised: misfit of the rows, and how far u and the free starts are from their prior means."""
+        recording = self.recording
+        error = jnp.where(recording.observed, (along.rows - recording.states) / self.noise[None, None, :], 0.0)
+        away = (at.starts - recording.centre) / recording.start_std[None, None, :]
+        away = jnp.where(at.free(recording)[:, :, None], away, 0.0)
+        return jnp.sum(error**2) + jnp.sum((at.u - prior_mean) ** 2) + jnp.sum(away**2)
 
     @eqx.filter_jit
-    def improved(self, at: ShootingState, equations: Regression, damping: Scalar) -> tuple[ShootingState, Solution]:
+    def improved(self, at: ShootingState, equations: Regression, damping: Scalar) -> ShootingState:
         """The next iterate."""
-        solution = self.solve(equations, at.u, damping)
-        return self.moved(at, solution), solution
+        return self.moved(at, equations, self.solve(equations, at.u, damping).u, damping)
 
     def descend(
         self, at: ShootingState, enough: float = ENOUGH, damping: float = 1e-2
@@ -273,7 +260,7 @@ class LinearModel(eqx.Module):
         """Levenberg-Marquardt: a step that lowers the cost is taken and trusted more, another is shortened."""
         here = self.linearise(at)
         for _ in range(ITERATIONS):
-            new, _ = self.improved(at, here.equations, on_device(damping))
+            new = self.improved(at, here.equations, on_device(damping))
             there = self.linearise(new)
             if not float(there.cost) < float(here.cost):  # also where it is not a number
                 damping *= 10
@@ -286,49 +273,202 @@ class LinearModel(eqx.Module):
                 break
         return at, here
 
+    def _changeable(self) -> Changeable:
+        logarithms = [leaf for group in self.posterior.groups for leaf in group.logarithms]
+        return Changeable(logarithms, tuple(group.whitening for group in self.posterior.groups), self.noise)
 
-def _in_pieces(to_next: Callable, recording: Recording, at: ShootingState) -> tuple[Array, ...]:
-    """The rows of all pieces, from `to_next(row, steps)`, and whatever that gives beside the next row."""
+    def _under(self, now: Changeable) -> FieldPosterior:
+        """The posterior with those kernels, whose matrices need no factors any more."""
+        where = lambda p: [leaf for group in p.groups for leaf in group.logarithms]
+        posterior = eqx.tree_at(where, self.posterior, now.logarithms)
+        where = lambda p: [group.known_whitening for group in p.groups]
+        return eqx.tree_at(where, posterior, list(now.whitening), is_leaf=lambda leaf: leaf is None)
 
-    def piece(starts, restart, steps):
-        def one(x, inputs):
-            start, again, hs = inputs
-            x, *beside = to_next(x, hs)
-            x = jnp.where(again, start, x)
-            return x, (x, *beside)
+    def _entries(self, at: ShootingState, along: Tangent) -> "_Entries":
+        recording = self.recording
+        free, rollouts = at.free(recording), at.rollouts
+        return _Entries(along, recording.states, recording.observed, recording.centre - at.starts, free, rollouts)
 
-        _, (rows, *beside) = jax.lax.scan(one, starts[0], (starts[1:], restart[1:], steps))
-        return jnp.concatenate([starts[:1], rows]), *beside
+    def _equations(self, now: Changeable, block: "_Entries", goes_on: "_GoesOn"):
+        """What one block adds for u, and what is known of the starts of rollouts that end in it."""
+        along, noise = block.along, now.noise
+        k, s, d = along.points.shape
+        prior = _prior(noise, self.recording)
+        design = self._under(now).design(along.points.reshape(-1, d)).reshape(k, s, d, -1)
+        begins = block.rollouts.begins
+        by_values = jnp.einsum("kscd,ksdp->kcp", along.by_field, design)
+        by_values = jnp.where(begins[:, None, None], 0.0, by_values)
+        j_last, j = _accumulate(begins, along.by_row, by_values, goes_on.by_u)
 
-    return jax.vmap(piece)(at.starts, at.restart, recording.steps)
+        weight = jnp.where(block.observed, 1 / noise[None, :], 0.0)
+        target = weight * (block.states - along.rows + along.linear_part)
+        by_u, by_v = weight[:, :, None] * j, weight[:, :, None] * along.by_start * noise[None, None, :]
+        # The prior of a start, seen from where it is: v ~ N((centre - s*)/σ, (start_std/σ)²).
+        away = jnp.where(block.free[:, None], block.away / noise[None, :], 0.0)
+
+        slots = jnp.arange(block.rollouts.complete.shape[0])
+        of_slot = (block.rollouts.slot[None, :] == slots[:, None]) * 1.0  # (q, k)
+        gather = lambda values: jnp.tensordot(of_slot, values, 1)
+        first = lambda before, here: here.at[0].add(before)
+        matrix = first(goes_on.about.matrix, gather(jnp.einsum("kci,kcj->kij", by_v, by_v)))
+        right = first(goes_on.about.right, gather(jnp.einsum("kci,kc->ki", by_v, target)))
+        coupling = first(goes_on.about.coupling, gather(jnp.einsum("kcp,kci->kpi", by_u, by_v)))
+        away = first(goes_on.away, gather(away))
+
+        last, complete = block.rollouts.slot[-1], block.rollouts.complete
+        still = lambda values: jnp.where(complete[last], 0.0, values[last])
+        rest = _GoesOn(j_last, About(still(matrix), still(right), still(coupling)), still(away))
+        said = lambda values: jnp.where(complete.reshape(-1, *[1] * (values.ndim - 1)), values, 0.0)
+        away = said(away)
+        square = jnp.sum(target**2) + jnp.sum(prior[None, :] * away**2)
+        about = About(said(matrix) + jnp.diag(prior)[None], said(right) + prior[None, :] * away, said(coupling))
+        flat = by_u.reshape(k * d, -1)
+        return rest, (square, flat.T @ flat, flat.T @ target.reshape(-1)), about
+
+    def _wide(self, at: ShootingState) -> bool:
+        """Whether products of matrices are better left to a library."""
+        return at.u.shape[0] * len(self.noise) > WRITTEN_OUT
+
+    def _through(self, add: Callable[[Any, Tree], Tree], blocks: Any, carry: Tree) -> Tree:
+        """The carry after all blocks that are used."""
+        return jax.lax.fori_loop(0, self.recording.used, lambda i, carry: add(_block(blocks, i), carry), carry)
+
+    def _kept(self, step: Callable, blocks: Any, carry: Tree, wide: bool = False) -> tuple[Tree, Any]:
+        """The carry after all blocks that are used, and what a step gives beside it; 0 for the others.
+
+        `wide`: whether a step is mostly products of large matrices.
+        """
+        step = jax.jit(step)  # traced once, though it is asked twice
+        given = jax.eval_shape(lambda: step(_block(blocks, 0), carry)[1])
+        room = self.recording.steps.shape[0]
+        kept = jax.tree.map(lambda leaf: jnp.zeros((room, *leaf.shape), leaf.dtype), given)
+
+        def one(i, state):
+            carry, kept = state
+            i = _by_library(i) if wide else i
+            carry, given = step(_block(blocks, i), carry)
+            return carry, jax.tree.map(lambda of_all, of_one: of_all.at[i].set(of_one), kept, given)
+
+        return jax.lax.fori_loop(0, self.recording.used, one, (carry, kept))
 
 
-def _interval(integrator: Integrator, field: Field, x: State, hs: Float[Array, " m"]):
-    """The next row, and A, points and C of the steps to it."""
-    by_row, points, by_field = jnp.eye(x.shape[0]), [], []
-    for h in hs:
-        step = respond(integrator, field, x, h)
-        x, by_row = step.x, step.by_state @ by_row
-        by_field = [step.by_state @ earlier for earlier in by_field] + [step.by_field]
-        points.append(step.points)
-    return x, by_row, jnp.concatenate(points), jnp.concatenate(by_field)
+class _Entries(NamedTuple):
+    """What the equations are made of."""
+
+    along: Tangent
+    states: Float[Array, "*b k d"]
+    observed: Bool[Array, "*b k d"]
+    away: Float[Array, "*b k d"]  # from a start to its prior mean
+    free: Bool[Array, "*b k"]
+    rollouts: Rollouts
 
 
-def _accumulate(by_row, added, first):
-    """Yₙ₊₁ = Aₙ Yₙ + addedₙ, in every piece."""
+class _GoesOn(NamedTuple):
+    """A rollout that goes on from one block to the next: J, and what is known so far of its start."""
 
-    def piece(by_row, added, first):
-        def to_next(y, inputs):
-            a, b = inputs
-            y = a @ y + b
-            return y, y
-
-        return jnp.concatenate([first[None], jax.lax.scan(to_next, first, (by_row, added))[1]])
-
-    return jax.vmap(piece)(by_row, added, first)
+    by_u: Float[Array, "d p"]
+    about: About
+    away: Float[Array, " d"]
 
 
-def _inverted(matrices: Float[Array, "r n d d"]) -> tuple[Float[Array, "r n d d"], Float[Array, "r n"]]:
-    """Inverses, and logarithms of the determinants."""
-    both = lambda matrix: (jnp.linalg.inv(matrix), jnp.linalg.slogdet(matrix)[1])
-    return each(lambda row: each(both, row), matrices)
+def _prior(noise: Float[Array, " d"], recording: Recording) -> Float[Array, " d"]:
+    return (noise / recording.start_std) ** 2
+
+
+def _nothing(p: int, d: int) -> _GoesOn:
+    return _GoesOn(jnp.zeros((d, p)), About(jnp.zeros((d, d)), jnp.zeros(d), jnp.zeros((p, d))), jnp.zeros(d))
+
+
+def _block(blocks: Tree, i: Int[Array, ""] | int) -> Tree:
+    return jax.tree.map(lambda leaf: leaf[i], blocks)
+
+
+def _by_library(i: Int[Array, ""]) -> Int[Array, ""]:
+    """i = √i², by LAPACK.
+
+    A loop that calls no library becomes one kernel (`xla/tuning.py`), in which XLA writes products of matrices out:
+    for two bodies eight times slower than those of its library.
+    """
+    return jnp.round(jnp.linalg.cholesky(jnp.reshape(1.0 * i**2, (1, 1)))[0, 0]).astype(i.dtype)
+
+
+def _accumulate(begins: Bool[Array, " k"], by_row: Float[Array, "k d d"], added: Float[Array, "k d n"], before):
+    """Yₙ = Aₙ Yₙ₋₁ + addedₙ, or addedₙ where a rollout begins: the last one, and all."""
+
+    def one(y, entry):
+        anew, a, b = entry
+        y = jnp.where(anew, b, a @ y + b)
+        return y, y
+
+    return jax.lax.scan(one, before, (begins, by_row, added))
+
+
+def _inverse(matrix: Float[Array, "q d d"]) -> tuple[Float[Array, "q d d"], Scalar]:
+    """Of each, and the sum of the logarithms of their determinants."""
+    root = jax.vmap(inverse_root)(matrix)
+    return jnp.einsum("qki,qkj->qij", root, root), -2 * jnp.sum(jnp.log(on_diagonal(root)))
+
+
+def _eliminated(starts: About, prior: Float[Array, " d"], damping: float | Scalar = 0.0) -> Sums:
+    """What the equations for u gain by putting in the best starts."""
+    inverse, log_determinant = _inverse(starts.matrix + damping * jnp.eye(prior.shape[0])[None])
+    weighed = jnp.einsum("qpi,qij->pqj", starts.coupling, inverse)
+    square = jnp.einsum("qi,qij,qj->", starts.right, inverse, starts.right)
+    matrix = jnp.einsum("pqj,rqj->pr", weighed, jnp.swapaxes(starts.coupling, 0, 1))
+    right = jnp.einsum("pqj,qj->p", weighed, starts.right)
+    log_determinant -= starts.right.shape[0] * jnp.sum(jnp.log(prior))
+    return Sums(-square, -matrix, -right, log_determinant)
+
+
+@eqx.filter_custom_vjp
+def _summed(now: Changeable, model: LinearModel, at: ShootingState, along: Tangent) -> Sums:
+    """The sums over all blocks, prior of u left out; going back through them takes the blocks in reverse."""
+    return _forward(now, model, at, along)[0]
+
+
+def _summed_block(now: Changeable, goes_on: _GoesOn, model: LinearModel, block: _Entries) -> tuple[_GoesOn, Sums]:
+    goes_on, (square, matrix, right), starts = model._equations(now, block, goes_on)
+    prior = _prior(now.noise, model.recording)
+    own = Sums(square, matrix, right, jnp.zeros(()))
+    return goes_on, jax.tree.map(jnp.add, own, _eliminated(starts, prior))
+
+
+def _forward(now: Changeable, model: LinearModel, at: ShootingState, along: Tangent) -> tuple[Sums, _GoesOn]:
+    """The sums, and what goes on into each block."""
+    p, d = at.u.shape[0], now.noise.shape[0]
+
+    def add(block, carry):
+        before, sums = carry
+        goes_on, added = _summed_block(now, before, model, block)
+        return (goes_on, jax.tree.map(jnp.add, sums, added)), before
+
+    zero = Sums(jnp.zeros(()), jnp.zeros((p, p)), jnp.zeros(p), jnp.zeros(()))
+    entries = model._entries(at, along)
+    (_, sums), before = model._kept(add, entries, (_nothing(p, d), zero), model._wide(at))
+    return sums, before
+
+
+@_summed.def_fwd
+def _summed_forward(perturbed, now, model, at, along):
+    del perturbed
+    return _forward(now, model, at, along)
+
+
+@_summed.def_bwd
+def _summed_backward(before, by_sums, perturbed, now, *given):
+    del perturbed
+    model, at, along = given
+    entries = model._entries(at, along)
+
+    def back(index, carry):
+        i = model.recording.used - 1 - index
+        i = _by_library(i) if model._wide(at) else i
+        by_goes_on, by_now = carry
+        step = lambda now, goes_on: _summed_block(now, goes_on, model, _block(entries, i))
+        _, pull = jax.vjp(step, now, _block(before, i))
+        added, by_goes_on = pull((by_goes_on, by_sums))
+        return by_goes_on, jax.tree.map(jnp.add, by_now, added)
+
+    nothing = _nothing(at.u.shape[0], now.noise.shape[0])
+    start = (nothing, jax.tree.map(jnp.zeros_like, now))
+    return jax.lax.fori_loop(0, model.recording.used, back, start)[1]

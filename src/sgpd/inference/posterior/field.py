@@ -52,9 +52,9 @@ class LatentGroup(eqx.Module):
     axes: Axes | None = None  # along which there are lengthscales; None: the inputs as they are
     trend: Trend | None = None  # of each latent, beside its process
 
-    def along_axes(self, inputs: Float[Array, "count n k"]) -> Float[Array, "count n k"]:
+    def along_axes(self, inputs: Float[np.ndarray, "count n k"]) -> Float[np.ndarray, "count n k"]:
         """What the latents see, as their kernels see it."""
-        return inputs if self.axes is None else jnp.einsum("cij,cnj->cni", self.axes, inputs)
+        return inputs if self.axes is None else np.einsum("cij,cnj->cni", np.asarray(self.axes), inputs)
 
     @property
     def points(self) -> int:

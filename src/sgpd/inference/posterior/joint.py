@@ -15,11 +15,12 @@ import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from sgpd.arrays import State, on_device
+from sgpd.errors import NumericalFailure, Outcome
 from sgpd.gp.features import Sampling
-from sgpd.inference.laplace.linear_model import Recording, Regression, ShootingState, Solution
+from sgpd.inference.laplace.linear_model import Regression, Solution
 from sgpd.inference.posterior.field import Features, FieldPosterior, sample_features
 
 
@@ -70,6 +71,15 @@ class Stored(eqx.Module):
         return cls(_taken(draws, place), on_device(place), on_device(seed))
 
 
+def _root_of_inverse(precision: Float[np.ndarray, "*batch n n"]) -> Float[np.ndarray, "*batch n n"]:
+    """R with R Rᵀ = Λ⁻¹, lower triangular: the inverse of Λ, factored. It is symmetric only to rounding."""
+    try:
+        inverse = np.linalg.inv(precision)
+        return np.linalg.cholesky((inverse + np.swapaxes(inverse, -1, -2)) / 2)
+    except np.linalg.LinAlgError:
+        raise NumericalFailure(Outcome.NOT_POSITIVE_DEFINITE) from None
+
+
 def _taken(tree, index: np.ndarray):
     """Some of a stack."""
     return jax.tree.map(lambda leaf: on_device(np.asarray(leaf)[index]), tree)
@@ -108,24 +118,23 @@ class Joint(eqx.Module):
         return cls(mean, jsl.block_diag(*blocks), starts, gain, jnp.einsum("wi,ij->wij", std, jnp.eye(std.shape[1])))
 
     @classmethod
-    @eqx.filter_jit
     def laplace(
         cls,
-        recording: Recording,
-        at: ShootingState,
+        best: Unknowns,
         equations: Regression,
         solution: Solution,
-        noise: Float[Array, " d"],
+        pinned: Bool[np.ndarray, " w"],
+        noise: np.ndarray,
     ) -> "Joint":
-        """The Gaussian around the optimum of a fit in which every piece starts once."""
-        d = noise.shape[0]
-        # R Rᵀ = Λ⁻¹ with R lower triangular: the inverse of Λ, factored.
-        root = jnp.linalg.cholesky(jnp.linalg.inv(solution.precision))
-        free = ~recording.pinned[:, None, None]
-        local = jnp.linalg.inv(equations.local_matrix[:, 0] + jnp.where(free, 0.0, jnp.eye(d)[None]))
-        gain = -jnp.einsum("rij,rpj->rip", local, equations.coupling[:, 0]) * noise[None, :, None]
-        start_root = noise[None, :, None] * jnp.linalg.cholesky(local)
-        return cls(at.u, root, at.starts[:, 0], jnp.where(free, gain, 0.0), jnp.where(free, start_root, 0.0))
+        """The Gaussian around the optimum of a fit in which every piece starts once, of equations piece by piece."""
+        root = _root_of_inverse(np.asarray(solution.precision))
+        free = ~np.asarray(pinned)[:, None, None]
+        matrix, _, coupling = map(np.asarray, equations.starts)
+        local = np.linalg.inv(matrix)
+        gain = -np.einsum("rij,rpj->rip", local, coupling) * noise[:, None]
+        start_root = noise[:, None] * _root_of_inverse(matrix)
+        gain, start_root = (on_device(np.where(free, each, 0.0)) for each in (gain, start_root))
+        return cls(best.u, on_device(root), best.starts, gain, start_root)
 
     @property
     def best(self) -> Unknowns:

@@ -17,7 +17,8 @@ from sgpd.errors import BadInput
 from sgpd.gp import FramedGaussian, Kernel, SquaredExponential
 from sgpd.gp.features import Sampling
 from sgpd.inference.constants import START_STD
-from sgpd.inference.laplace.linear_model import LinearModel, Recording
+from sgpd.inference.laplace.linear_model import LinearModel
+from sgpd.inference.laplace.recording import Layout, Recording
 from sgpd.inference.laplace.shooting import multiple_shooting
 from sgpd.inference.posterior.field import FieldPosterior
 from sgpd.inference.starts import pinned_starts, smoothed_rows
@@ -105,8 +106,9 @@ def prepare(
     if settings.shooting:
         guess = guess.plain()
         lengths = [n for n in SHOOTING if n < longest] + [longest]
-        model = LinearModel(guess, integrator, Recording.of(data, pieces, pinned), on_device(noise))
-        best = multiple_shooting(model, rows, lengths)
+        layout = Layout.of(pieces, lengths)
+        recording = Recording.of(data, pieces, pinned, layout)
+        best = multiple_shooting(LinearModel(guess, integrator, recording, on_device(noise)), layout, rows, lengths)
         framed = tuple(FramedGaussian.around(q.plain()) for q in best.posterior.whitened)
         guess, rows = eqx.tree_at(lambda q: q.values, guess, framed), best.rows
         noise = best.noise if settings.noise_std is None else noise
