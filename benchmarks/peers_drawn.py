@@ -94,7 +94,6 @@ class Pendulums(NamedTuple):
         return rollout(method, field, self.x0, jnp.full(LENGTH, H)).states
 
 
-@cache
 def _processes_alone(posterior: FieldPosterior) -> FieldPosterior:
     """Without trends, whose cost is nothing beside that of features."""
     groups = tuple(replace(g, trend=None) for g in posterior.groups)
@@ -106,6 +105,7 @@ def _processes_alone(posterior: FieldPosterior) -> FieldPosterior:
     )
 
 
+@cache
 def _guess(name: str, structure: Structure) -> tuple[FieldPosterior, np.ndarray]:
     system = sgpd.systems.get(name)
     _, truth = solve_exactly(system, "exact")
