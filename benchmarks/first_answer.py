@@ -3,7 +3,7 @@
     python benchmarks/first_answer.py [--against CHECKOUT] [--turns 3] [--only NAME ...] [--out build/performance]
 
 A process with an empty compilation cache fits a recording, the same once more, and one that is seven rows shorter; a
-second process, with the cache that the first has left, fits one that is thirteen rows shorter. With another checkout of
+second process, with the cache that the first has left, fits one that is twelve rows shorter. With another checkout of
 sgpd (`git worktree add`), both take turns. Wall seconds, medians of the turns, and the first process's peak memory.
 """
 
@@ -78,7 +78,7 @@ def waited(name: str, checkout: Path) -> list[float]:
             ).stdout.splitlines()[-1]
         )
         first, again, other, megabytes = run(0, 0, 7)
-        warm, _ = run(13)
+        warm, _ = run(12)
     return [first, again, other, warm, megabytes]
 
 
