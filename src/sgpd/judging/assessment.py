@@ -83,7 +83,7 @@ class Assessment:
 
     @property
     def complete(self) -> bool:
-        """Whether all is known; what version 0.4.0 and those before saved has the checks, but not the questions."""
+        """Whether all is known; what version 0.3.1 and those before saved has the checks, but not the questions."""
         return bool(self.overall.rows)
 
     def __getitem__(self, check_id: str) -> Check:

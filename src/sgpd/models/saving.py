@@ -111,7 +111,7 @@ def _header(model: Model) -> dict:
         "run_names": model.run_names,
         "facts": model.facts.to_dict(),
         "remarks": model.remarks,
-        "notes": model.notes,  # for version 0.4.0, which reads them
+        "notes": model.notes,  # where earlier versions have both in one
         "diagnosis": [asdict(check) for check in model.diagnosis],
     }
 
@@ -180,7 +180,7 @@ def _model(header: dict, arrays: dict[str, np.ndarray], allow: Sequence[str | ty
 
 
 def _remarks(header: dict, diagnosis: tuple[Check, ...]) -> tuple[str, ...]:
-    """Version 0.4.0 and those before wrote them in one list with what the diagnosis says."""
+    """Version 0.3.1 and those before wrote them in one list with what the diagnosis says."""
     if "remarks" in header:
         return tuple(header["remarks"])
     told = Counter(check.words for check in diagnosis if check.verdict in TOLD)

@@ -37,7 +37,7 @@ def run_report(path: Path, talk: Talk, assessment: "Assessment | None" = None, a
 
 
 def _known(folder: "RunFolder", model: "Model", talk: Talk) -> "Assessment":
-    """What the fit found when it ended, with the forecasts that figures need. Version 0.4.0 saved less: found anew."""
+    """What the fit found when it ended, with the forecasts that figures need. Version 0.3.1 saved less: found anew."""
     from sgpd.judging import judge_held_out
 
     stored = folder.assessment()
