@@ -47,6 +47,12 @@ class Windows:
         """The number of rows of each window that are not padding."""
         return 1 + np.count_nonzero(self.steps[:, :, 0], axis=1)
 
+    def with_exact_starts(self, pinned: Bool[np.ndarray, " w"]) -> "Windows":
+        """The same, where the first states of some windows are exact, and so no observations."""
+        observed = self.observed.copy()
+        observed[pinned, 0] = False
+        return dataclasses.replace(self, observed=observed)
+
     def take(self, indices: Any) -> "Windows":
         """The windows at these indices, in this order; the shapes n, d and m stay."""
         chosen = np.atleast_1d(np.asarray(indices))

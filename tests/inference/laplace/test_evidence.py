@@ -1,5 +1,6 @@
 """The evidence has the gradient that it should have, its mode moves as it should, and following it finds the noise."""
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy.stats import multivariate_normal
 from sgpd import integrators, structures, systems
 from sgpd.data import Trajectories, windows
 from sgpd.inference.initial import initial_posterior
+from sgpd.inference.laplace import linear_model
 from sgpd.inference.laplace.constants import CONVERGED, WIDTH
 from sgpd.inference.laplace.evidence import Hyper, Tuning, tune
 from sgpd.inference.laplace.linear_model import LinearModel, ShootingState
@@ -99,3 +101,21 @@ def test_tuning_raises_the_objective_and_finds_the_noise_and_leaves_noise_alone_
     assert np.all(np.diff(known.values) > -CONVERGED)
     assert known.values[-1] < tuned.values[-1]
     assert np.abs(ravel_pytree(known.hyper)[0] - ravel_pytree(start)[0]).max() > 0.1
+
+
+def test_products_by_a_library_give_the_same_evidence_and_gradient(monkeypatch):
+    """Posteriors with many unknowns go that way. No other test has this number of rows, so that all is traced anew."""
+    monkeypatch.setattr(linear_model, "WRITTEN_OUT", 0)
+    given = model, at, _ = problem("stormer-verlet", 25, rows=(120, 11))
+    tuning = tuning_of(model)
+    assert model._wide(at)
+    found, flat = model.linearise(at), ravel_pytree(tuning.start)[0]
+    written_out = dense(given)
+    evidence = multivariate_normal(*written_out.marginal()).logpdf(written_out.data)
+    judged = tuning.objective(flat, at, found.along)
+    np.testing.assert_allclose(judged.log_evidence, evidence, rtol=1e-8)
+    of_all = eqx.filter_jit(model.solve)(found.equations, at.u)
+    np.testing.assert_allclose(model.log_evidence(of_all), evidence, rtol=1e-8)
+    value = lambda x: tuning.objective(x, at, found.along).minus
+    differences = [(value(flat + e) - value(flat - e)) / 2e-4 for e in 1e-4 * jnp.eye(flat.size)]
+    np.testing.assert_allclose(judged.gradient, differences, rtol=1e-6, atol=1e-5)

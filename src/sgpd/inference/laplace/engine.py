@@ -135,20 +135,13 @@ def fit_laplace(
     optimum = _Optimum(tuning, tuned, layout, pinned, settings)
     how = optimum.steps()
     history[-1] = replace(history[-1], **how)
-    fitted, rows = _without_pinned(pieces, pinned), layout.in_pieces(rows)
+    fitted, rows = pieces.with_exact_starts(pinned), layout.in_pieces(rows)
     times = autocorrelation_times(fitted, rows)
     posterior, joint, facts = _posterior(optimum, times, how, seed)
     options.report(work[-1], work[-1])
     noise = np.asarray(tuned.noise)
     diagnosis = diagnose(data, fitted, posterior, rows, noise, facts)
     return PosteriorResult(posterior, noise, joint, pieces, tuple(history), facts, diagnosis)
-
-
-def _without_pinned(pieces: Windows, pinned: np.ndarray) -> Windows:
-    """What was fitted: an exact state is no observation."""
-    observed = pieces.observed.copy()
-    observed[pinned, 0] = False
-    return replace(pieces, observed=observed)
 
 
 def _lengths(rows: int) -> list[int]:

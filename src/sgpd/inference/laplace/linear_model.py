@@ -387,7 +387,7 @@ def _by_library(i: Int[Array, ""]) -> Int[Array, ""]:
     """i = √i², by LAPACK.
 
     A loop that calls no library becomes one kernel (`xla/tuning.py`), in which XLA writes products of matrices out:
-    for two bodies eight times slower than those of its library.
+    for two bodies the equations then take 19 ms instead of 2.7.
     """
     return jnp.round(jnp.linalg.cholesky(jnp.reshape(1.0 * i**2, (1, 1)))[0, 0]).astype(i.dtype)
 

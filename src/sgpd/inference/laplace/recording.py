@@ -2,7 +2,7 @@
 
 All pieces stand one after the other in one line of entries. An entry is a step of the integrator; one that ends at a
 row of the recording carries what was observed there. The line is cut into blocks, and programs go through as many of
-them as are used: room for more costs memory, no time.
+them as are used: room for more costs memory, hardly time.
 """
 
 from collections.abc import Sequence
@@ -93,8 +93,7 @@ class Recording(eqx.Module):
     @classmethod
     def of(cls, data: Trajectories, pieces: Windows, pinned: np.ndarray, layout: Layout) -> "Recording":
         """From windows so long that each is a whole piece. A pinned state is no longer an observation."""
-        observed = pieces.observed.copy()
-        observed[pinned, 0] = False
+        observed = pieces.with_exact_starts(pinned).observed
         first = np.zeros(layout.place.shape, bool)
         first[:, 0] = pinned
         in_blocks, std = layout.in_blocks, np.where(data.std > 0, data.std, 1.0)

@@ -140,9 +140,8 @@ def side_by_side(prepared: Sequence[tuple[Problem, Parameters]]) -> tuple[Proble
 
 
 def _observations(cut: Windows, pinned: np.ndarray) -> Observations:
-    observed = cut.observed.copy()
-    observed[pinned, 0] = False
-    return Observations(on_device(cut.states), on_device(observed), on_device(cut.flat_steps), cut.steps_per_interval)
+    observed = on_device(cut.with_exact_starts(pinned).observed)
+    return Observations(on_device(cut.states), observed, on_device(cut.flat_steps), cut.steps_per_interval)
 
 
 def _starts(
