@@ -25,7 +25,8 @@ import sgpd
 from sgpd.data import windows
 from sgpd.fields import Field
 from sgpd.gp import SquaredExponential, WhitenedGaussian
-from sgpd.inference.laplace.linear_model import LinearModel, Recording, ShootingState
+from sgpd.inference.laplace.linear_model import LinearModel, ShootingState
+from sgpd.inference.laplace.recording import Recording, Rollouts
 from sgpd.inference.posterior.field import Features, FieldPosterior, LatentGroup, feature_counts, sample_features
 from sgpd.integrators import Integrator, rollout
 
@@ -128,12 +129,12 @@ def iterating(rows: int = 100, runs: int = 1, inducing: int = 12) -> Job:
     data = _recordings(rows, runs)
     posterior, pieces = prior("separable", 2, inducing), windows(data, rows)
     recording = Recording.of(data, pieces, np.zeros(len(pieces), bool))
-    restart = jnp.broadcast_to(jnp.arange(rows) % 20 == 0, pieces.states.shape[:2])
-    at = ShootingState(posterior.flat_mean, jnp.asarray(pieces.states), restart)
-    model = LinearModel(posterior, sgpd.integrators.get("stormer-verlet"), recording, jnp.full(2, 0.1))
+    rollouts = Rollouts.every(20, recording)
+    at = ShootingState(np.asarray(posterior.flat_mean), recording.states[rollouts.first], rollouts)
+    model = LinearModel.of(posterior, sgpd.integrators.get("stormer-verlet"), recording, np.full(2, 0.1))
 
     def once():
-        return model.improved(at, model.linearise(at).equations, jnp.array(1e-2))
+        return model.improved(at, model.linearise(at).equations, 1e-2)
 
     return once
 

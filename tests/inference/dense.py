@@ -1,6 +1,5 @@
 """The linear model with everything written out: one full Jacobian, no elimination, no recursion."""
 
-from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -14,10 +13,10 @@ from sgpd.data import Trajectories, windows
 from sgpd.fields import SplitField
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.laplace.linear_model import LinearModel, ShootingState
-from sgpd.inference.laplace.recording import Layout, Recording, Rollouts
+from sgpd.inference.laplace.recording import Recording, Rollouts
 from sgpd.inference.starts import smoothed_rows
 
-NOISE = jnp.array([0.05, 0.08])
+NOISE = np.array([0.05, 0.08])
 METHODS = {  # a structure, its inducing points and a method of each kind: split, implicit, explicit
     "stormer-verlet": (structures.Separable(), 5),
     "implicit-midpoint": (structures.Hamiltonian(), 9),
@@ -38,14 +37,13 @@ def two_runs(pinned=(True, False), rows=(17, 11), seed=0):
 
 
 @cache
-def first_guess(method, pinned, rows, every):
+def first_guess(method, pinned, rows):
     structure, points = METHODS[method]
     data, pieces = two_runs(rows=rows)
-    layout = Layout.of(pieces, [every])
-    layout = replace(layout, capacity=layout.blocks + 1)  # derivatives by all starts are written out
     known = np.array(pinned)
-    states = jnp.asarray(layout.in_blocks(smoothed_rows(data, pieces, known)))
-    return initial_posterior(structure, data, points=points), layout, Recording.of(data, pieces, known, layout), states
+    recording = Recording.of(data, pieces, known)
+    states = recording.in_line(smoothed_rows(data, pieces, known))
+    return initial_posterior(structure, data, points=points), recording, states
 
 
 class Problem(NamedTuple):
@@ -53,27 +51,32 @@ class Problem(NamedTuple):
 
     model: LinearModel
     at: ShootingState
-    layout: Layout
 
 
 def problem(method, every=100, pinned=(True, False), rows=(17, 11)):
     """With rollouts that begin anew every so many rows."""
-    posterior, layout, recording, states = first_guess(method, pinned, rows, every)
-    model = LinearModel(posterior, integrators.get(method), recording, NOISE)
-    return Problem(model, ShootingState(posterior.flat_mean, states, Rollouts.every(every, layout)), layout)
+    posterior, recording, states = first_guess(method, pinned, rows)
+    model = LinearModel.of(posterior, integrators.get(method), recording, NOISE)
+    rollouts = Rollouts.every(every, recording)
+    return Problem(model, ShootingState(np.asarray(posterior.flat_mean), states[rollouts.first], rollouts))
 
 
-def roll(model, field, at, place):
-    """The rows of all pieces, step by step."""
-    line = lambda blocks: blocks.reshape(-1, *blocks.shape[2:])
+def roll(integrator, field, steps, starts, begins):
+    """All entries, step by step; `begins`: which rollout begins at an entry, or -1."""
 
     def one(x, entry):
-        start, begins, h = entry
-        x = jnp.where(begins, start, model.integrator.advance(field, x, h)[0])
+        number, h = entry
+        x = jnp.where(number >= 0, starts[number], integrator.advance(field, x, h)[0])
         return x, x
 
-    entries = tuple(map(line, (at.starts, at.rollouts.begins, model.recording.steps)))
-    return jax.lax.scan(one, jnp.zeros(len(model.noise)), entries)[1][place]
+    return jax.lax.scan(one, jnp.zeros(starts.shape[1]), (begins, steps))[1]
+
+
+def beginnings(at, length):
+    """Which rollout begins at an entry, or -1."""
+    numbers = np.full(length, -1)
+    numbers[at.rollouts.first] = np.arange(len(at.starts))
+    return numbers
 
 
 class Dense(NamedTuple):
@@ -106,15 +109,22 @@ class Dense(NamedTuple):
         return self.offset + self.design @ self.prior_mean, spread @ spread.T + np.diag(self.noise**2)
 
 
+def jacobians(model, changed, at, features=None):
+    """The entries, and their derivatives by u, by values that are added under another posterior's kernels, by starts."""
+    recording = model.recording
+    return _jacobians(
+        *(model.kernels.posterior, changed, model.integrator, features),
+        *map(jnp.asarray, (at.u, at.starts, recording.steps, beginnings(at, len(recording)))),
+    )
+
+
 @eqx.filter_jit
-def jacobians(model, changed, at, place, features=None):
-    """The rows, and their derivatives by u, by values that are added under another posterior's kernels, by starts."""
-
+def _jacobians(posterior, changed, integrator, features, u, starts, steps, begins):
     def rows(u, extra, starts):
-        there = ShootingState(u, starts, at.rollouts)
-        return roll(model, _sum(model.field(u, features), changed.field(changed.unravel(extra))), there, place)
+        field = _sum(posterior.field(posterior.unravel(u), features), changed.field(changed.unravel(extra)))
+        return roll(integrator, field, steps, starts, begins)
 
-    arguments = at.u, jnp.zeros_like(at.u), at.starts
+    arguments = u, jnp.zeros_like(u), starts
     return rows(*arguments), *jax.jacfwd(rows, argnums=(0, 1, 2))(*arguments)
 
 
@@ -126,19 +136,19 @@ def _sum(one, other):
 
 def dense(given, noise=NOISE, changed=None):
     """The model around `at`; with the kernels of another posterior if one is `changed`, the rollout as it was."""
-    model, at, layout = given
+    model, at = given
     recording = model.recording
-    rows, by_u, by_extra, by_starts = jacobians(model, changed or model.posterior, at, layout.place)
-    free, seen = np.asarray(at.free(recording)), layout.in_pieces(recording.observed) & layout.real[:, :, None]
-    by_starts = np.asarray(by_starts)[:, :, :, free].reshape(*seen.shape, -1)
-    starts = np.asarray(at.starts)[free].reshape(-1)
+    rows, by_u, by_extra, by_starts = map(np.asarray, jacobians(model, changed or model.kernels.posterior, at))
+    free, seen = at.rollouts.free, recording.observed
+    by_starts = by_starts[:, :, free].reshape(*seen.shape, -1)
+    starts = at.starts[free].reshape(-1)
     tiled = lambda values: np.tile(values, free.sum())
     return Dense(
-        data=layout.in_pieces(recording.states)[seen],
-        offset=np.asarray(rows - by_u @ at.u - by_starts @ starts)[seen],
+        data=recording.states[seen],
+        offset=(rows - by_u @ at.u - by_starts @ starts)[seen],
         design=np.concatenate([by_extra, by_starts], axis=-1)[seen],
         noise=np.broadcast_to(noise, seen.shape)[seen],
-        prior_mean=np.concatenate([np.zeros(at.u.size), np.asarray(recording.centre)[free].reshape(-1)]),
+        prior_mean=np.concatenate([np.zeros(at.u.size), tiled(recording.center)]),
         prior_std=np.concatenate([np.ones(at.u.size), tiled(recording.start_std)]),
         here=np.concatenate([at.u, starts]),
         unit=np.concatenate([np.ones(at.u.size), tiled(noise)]),

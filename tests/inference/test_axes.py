@@ -80,7 +80,7 @@ def test_axes_alone_do_not_change_where_a_fit_starts(data, monkeypatch):
 
 
 def test_lengthscales_along_axes_have_a_narrower_prior(model):
-    start = Hyper.unchanged(model.posterior, on_device(model.noise_std))
+    start = Hyper.unchanged(model.posterior, model.noise_std)
     np.testing.assert_array_equal(start.width(model.posterior).lengthscales[0], [3.0, 3.0])
 
 

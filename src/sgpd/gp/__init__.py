@@ -1,5 +1,8 @@
 """Gaussian processes as functions: kernels, inducing values, drawn paths. No trajectory is ever seen here."""
 
+from sgpd.gp.basis import Reads as Reads
+from sgpd.gp.basis import readings as readings
+from sgpd.gp.basis import stacked_basis as stacked_basis
 from sgpd.gp.features import feature_normals as feature_normals
 from sgpd.gp.features import host_normals as host_normals
 from sgpd.gp.inducing import JITTER as JITTER

@@ -63,7 +63,7 @@ class Kernel(eqx.Module):
         return jnp.exp(self.log_variance)
 
     def __call__(self, x: Point, y: Point) -> Scalar:
-        return self.variance * _radial(type(self), self._distance(x, y))
+        return self.variance * radial(type(self), self._distance(x, y))
 
     def sums(
         self, x: Point, ys: Float[Array, "m k"], weights: Float[Array, " m"], orders: tuple[int, ...]
@@ -75,7 +75,7 @@ class Kernel(eqx.Module):
         # With a = (x - yⱼ) / l:  wⱼ φ,  wⱼ 2 φ' aᵢ,  wⱼ (4 φ'' aᵢ aₖ + 2 φ' δᵢₖ)
         def terms(order: int) -> Terms:
             if order == 0:
-                return [weights * _radial(type(self), squares)]
+                return [weights * radial(type(self), squares)]
             slope, bend = jax.jvp(self.slope, (squares,), (jnp.ones_like(squares),))
             if order == 1:
                 return [2 * weights * slope * column for column in away]
@@ -157,11 +157,12 @@ class Matern32(Kernel):
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _radial(kernel: type[Kernel], s: Squares) -> Squares:
+def radial(kernel: type[Kernel], s: Squares) -> Squares:
+    """φ(s), whose derivative is the slope as it is written out."""
     return kernel.profile(s)
 
 
-@_radial.defjvp
+@radial.defjvp
 def _radial_jvp(kernel, primals, tangents):
     (s,), (ds,) = primals, tangents
     return kernel.profile(s), kernel.slope(s) * ds

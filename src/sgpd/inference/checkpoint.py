@@ -69,9 +69,11 @@ def _plain(leaf: Any) -> np.ndarray:
     return np.array(jax.random.key_data(leaf) if is_key else leaf, order="C")
 
 
-def _restored(array: np.ndarray, like: Any) -> Array | int:
+def _restored(array: np.ndarray, like: Any) -> Array | np.ndarray | int:
     if isinstance(like, int):
         return int(array)
+    if isinstance(like, np.ndarray):
+        return array
     if jnp.issubdtype(like.dtype, jax.dtypes.prng_key):
         return jax.random.wrap_key_data(on_device(array))
     return on_device(array)

@@ -3,6 +3,8 @@
 # The first guess (`initial.py`)
 LENGTHSCALES = (0.75, 1.0, 1.5, 2.0, 3.0)  # to choose from, in standard deviations of what a latent depends on
 AMPLITUDE = 2.0  # of the field of processes, and of that of trends, in root mean squares of the data's derivatives
+GAUSS_NEWTON = 6  # rounds, where a structure is not linear in its latents
+LONGEST_STEP = 1.5  # of an unknown in such a round but the first, in prior standard deviations
 MARGIN = 0.15  # of the data's range, by which inducing points reach beyond it on either side
 POINTS = {1: 12, 2: 64}  # inducing points by input dimension
 PER_DIMENSION = 8  # inducing points in more than two dimensions

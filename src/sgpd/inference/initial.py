@@ -1,7 +1,8 @@
 """Where a fit starts, from the data alone: scales, inducing points, and a first guess of the field.
 
-The guess is gradient matching: a smoothing spline through each channel gives states and derivatives, and since every
-structure is linear in its latents, the values and trends that explain the derivatives are a ridge regression away.
+The guess is gradient matching: a smoothing spline through each channel gives states and derivatives, and the values and
+trends that explain the derivatives are a ridge regression away where a structure is linear in its latents, and a few
+where it is not (Gauss-Newton).
 """
 
 import math
@@ -22,7 +23,9 @@ from sgpd.inference.constants import (
     AMPLITUDE,
     CONFINED,
     CONSTANT,
+    GAUSS_NEWTON,
     LENGTHSCALES,
+    LONGEST_STEP,
     MARGIN,
     PER_DIMENSION,
     POINTS,
@@ -49,12 +52,13 @@ def initial_posterior(
     specs = structure.groups(data.dimension)
     seen = [_seen(spec, smoothed.states, kernel, points) for spec in specs]
     groups = [one.group(kernel, LENGTHSCALES[-1]) for one in seen]
+    matching = _Matching.of(structure, smoothed, groups)
     for index, one in enumerate(seen):
         choices = [one.group(kernel, along, factor) for along in LENGTHSCALES for factor in one.factors]
         trials = [[*groups[:index], choice, *groups[index + 1 :]] for choice in choices]
-        evidences = [_matched(structure, smoothed, trial).evidence for trial in trials]
+        evidences = [matching.explained(trial).evidence for trial in trials]
         groups = trials[int(np.argmax(evidences))]
-    amplitudes, mean, covariance, _ = _matched(structure, smoothed, groups)
+    amplitudes, mean, covariance, _ = matching.explained(groups)
     zero = tuple(WhitenedGaussian.isotropic(jnp.zeros(g.unknowns), 1.0, diagonal) for g in groups)
     sized = tuple(_of_size(g, a) for g, a in zip(groups, amplitudes, strict=True))
     return FieldPosterior(structure, data.dimension, sized, gaussians(zero, mean, covariance))
@@ -69,18 +73,85 @@ class _Matched(NamedTuple):
     evidence: float  # for these lengthscales
 
 
-def _matched(structure: Structure, smoothed: Smoothed, groups: list[LatentGroup]) -> _Matched:
-    states = smoothed.states
-    unit = FieldPosterior(structure, states.shape[1], tuple(groups), ())
-    whole = in_rows(lambda rows: unit.design(on_device(rows)), states)
-    if not np.isfinite(whole).all():
-        raise NumericalFailure(Outcome.NOT_POSITIVE_DEFINITE)
-    parts = np.split(whole, np.cumsum([math.prod(g.unknowns) for g in groups])[:-1], axis=2)
-    design = [part.reshape(*part.shape[:2], *g.unknowns) for part, g in zip(parts, groups, strict=True)]
-    amplitudes = [_amplitudes(*each, smoothed.derivatives) for each in zip(design, groups, strict=True)]
-    scaled = [block * a[None, None] for block, a in zip(design, amplitudes, strict=True)]
-    stacked = np.concatenate([b.reshape(*b.shape[:2], -1) for b in scaled], axis=2)
-    return _Matched(amplitudes, *_ridge(stacked, smoothed.derivatives))
+class _Matching(NamedTuple):
+    """Gauss-Newton on the derivatives of a recording: f(x, r) = f* + R (r - r*), and r = Ψ u."""
+
+    structure: Structure
+    smoothed: Smoothed
+    at_zero: "_Made"  # where no reading is anything but 0
+    linear: bool  # whether R is the same for all readings
+
+    @classmethod
+    def of(cls, structure: Structure, smoothed: Smoothed, groups: list[LatentGroup]) -> "_Matching":
+        """Tried at readings of any size."""
+        unit = FieldPosterior(structure, smoothed.states.shape[1], tuple(groups), ())
+        tried = [_Made.of(unit, smoothed.states, r) for r in _some_readings(len(smoothed.states), unit.rho)]
+        same = [np.allclose(one.by_readings, tried[0].by_readings, rtol=1e-12, atol=0.0) for one in tried[1:]]
+        return cls(structure, smoothed, tried[0], all(same))
+
+    def explained(self, groups: list[LatentGroup]) -> _Matched:
+        """With latents of these kernels, for variance 1."""
+        states, derivatives = self.smoothed
+        unit = FieldPosterior(self.structure, states.shape[1], tuple(groups), ())
+        basis = in_rows(lambda rows: unit.by_unknowns(on_device(rows)), states)
+        if not all(np.isfinite(each).all() for each in basis):
+            raise NumericalFailure(Outcome.NOT_POSITIVE_DEFINITE)
+        made, specs = self.at_zero, self.structure.groups(states.shape[1])
+        design = [_by_unknowns(*each) for each in zip(unit.by_latents(made.by_readings), basis, strict=True)]
+        amplitudes = [_sizes(*each, derivatives) for each in zip(design, groups, specs, strict=True)]
+        basis = [each * a[None, :, None, :] for each, a in zip(basis, amplitudes, strict=True)]
+        u = np.zeros(sum(math.prod(g.unknowns) for g in groups))
+        if self.linear:
+            return _Matched(amplitudes, *_ridge(made.design(unit, basis), derivatives - made.field))
+        for step in range(GAUSS_NEWTON):
+            design = made.design(unit, basis)
+            if not design.any():  # a product of latents, all of which are 0
+                u = np.random.default_rng(0).normal(size=u.shape)
+            else:
+                target = derivatives - made.field + design @ u
+                mean, covariance, evidence = _ridge(design, target)
+                u = u + np.clip(mean - u, -LONGEST_STEP, LONGEST_STEP) if step else mean
+            made = _Made.of(unit, states, _readings(basis, u))
+        return _Matched(amplitudes, u, covariance, evidence)
+
+
+class _Made(NamedTuple):
+    """The field that is made of some readings, and its derivative by them."""
+
+    field: np.ndarray  # (n, d)
+    by_readings: np.ndarray  # (n, d, rho)
+
+    @classmethod
+    def of(cls, unit: FieldPosterior, states: np.ndarray, r: np.ndarray) -> "_Made":
+        """At each of the states."""
+        return cls(*in_rows(lambda x, r: unit.made(on_device(x), on_device(r)), states, r))
+
+    def design(self, unit: FieldPosterior, basis: list[np.ndarray]) -> np.ndarray:
+        """(n, d, p): its derivative by u."""
+        parts = zip(unit.by_latents(self.by_readings), basis, strict=True)
+        return np.concatenate([_flat(_by_unknowns(*each)) for each in parts], axis=2)
+
+
+def _by_unknowns(by_readings, basis: np.ndarray) -> np.ndarray:
+    """(n, d, count, m): by the unknowns of each latent of a group."""
+    return np.einsum("ndcq,ncqm->ndcm", np.asarray(by_readings), basis, optimize=True)
+
+
+def _flat(block: np.ndarray) -> np.ndarray:
+    return block.reshape(*block.shape[:2], -1)
+
+
+def _readings(basis: list[np.ndarray], u: np.ndarray) -> np.ndarray:
+    """(n, rho): Ψ u."""
+    shapes = [(each.shape[1], each.shape[3]) for each in basis]
+    parts = np.split(u, np.cumsum([count * m for count, m in shapes])[:-1])
+    own = [np.einsum("ncqm,cm->ncq", b, part.reshape(s)) for b, part, s in zip(basis, parts, shapes, strict=True)]
+    return np.concatenate([each.reshape(len(each), -1) for each in own], axis=1)
+
+
+def _some_readings(n: int, rho: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [np.zeros((n, rho)), rng.normal(size=(n, rho)), 1e3 * rng.normal(size=(n, rho))]
 
 
 class _Seen(NamedTuple):
@@ -197,11 +268,13 @@ def _most_uncertain(candidates: np.ndarray, known: np.ndarray, count: int) -> np
     return candidates[chosen]
 
 
-def _amplitudes(block: np.ndarray, group: LatentGroup, derivatives: np.ndarray) -> np.ndarray:
+def _sizes(block: np.ndarray, group: LatentGroup, spec: LatentSpec, derivatives: np.ndarray) -> np.ndarray:
     """(count, unknowns): σ_f for the values of each latent, and what makes its trend, if any, as large.
 
     A trend that starts smaller than the process may stay so: the evidence of two bodies then ended 15 nats lower.
     """
+    if spec.std is not None:
+        return np.full(group.unknowns, spec.std)
     parts = np.split(block, [group.points], axis=3)
     repeated = lambda part: np.repeat(_amplitude(part, derivatives)[:, None], part.shape[3], axis=1)
     return np.concatenate([repeated(part) for part in parts if part.size], axis=1)

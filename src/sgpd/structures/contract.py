@@ -1,6 +1,14 @@
-"""Which scalar functions a structure needs, on what they depend, and the contract of a structure."""
+"""Which scalar functions a structure needs, on what they depend, and the contract of a structure.
+
+A field reads its latents at the state x, their values or slopes, and makes the derivative of x of them:
+
+    f(x) = makes(x, r),    r = readings of the latents at x
+
+Readings are linear in what is unknown; `makes` may be any smooth function. A fit needs no more than its derivatives.
+"""
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -15,7 +23,7 @@ from jaxtyping import Array, Float
 from sgpd.arrays import State
 from sgpd.errors import BadInput, unknown_name
 from sgpd.fields import Field, Traits
-from sgpd.gp import Path
+from sgpd.gp import Path, Reads, readings
 from sgpd.renamed import renamed_attribute, take_renamed
 from sgpd.structures.linear_maps import linear_map, restricted
 
@@ -30,6 +38,8 @@ class LatentSpec:
     count: int
     depends_on: np.ndarray  # (count, k, d)
     differentiated: bool  # whether the field needs the latents' gradients
+    also_value: bool = False  # and their values beside them
+    std: float | None = None  # prior standard deviation; None: as large as the recording's derivatives ask for
 
     sees = renamed_attribute("LatentSpec", "sees", "depends_on")
 
@@ -37,11 +47,44 @@ class LatentSpec:
         """What each latent depends on, at a set of states."""
         return np.einsum("ckd,nd->cnk", self.depends_on, x)
 
+    @property
+    def reads(self) -> Reads:
+        """What the field reads of each latent."""
+        if not self.differentiated:
+            return ("value",)
+        return ("value", "slope") if self.also_value else ("slope",)
+
+    @property
+    def readings(self) -> tuple[int, int]:
+        """How many latents there are, and how many numbers the field reads of each."""
+        return self.count, readings(self.reads, self.depends_on.shape[1])
+
+
+class Known(eqx.Module):
+    """Latents of which nothing is known but what has been read of them at one point; nan is what has not."""
+
+    value: Float[Array, " count"]
+    slope: Float[Array, "count k"]
+
+    @classmethod
+    def of(cls, spec: LatentSpec, r: Float[Array, "count q"]) -> "Known":
+        """From readings, values before slopes."""
+        nowhere = jnp.full((spec.count, spec.depends_on.shape[1]), jnp.nan)
+        value = r[:, 0] if "value" in spec.reads else nowhere[:, 0]
+        return cls(value, r[:, len(spec.reads) - 1 :] if "slope" in spec.reads else nowhere)
+
+    def __call__(self, x: Float[Array, " k"]) -> Array:
+        return self.value
+
+    def gradient(self, x: Float[Array, " k"]) -> Array:
+        """∇f(x)."""
+        return self.slope
+
 
 class Latents(eqx.Module):
     """Drawn functions of one group, on the whole state."""
 
-    paths: Path  # stacked
+    paths: Path | Known  # stacked
     depends_on: Float[Array, "count k d"]
 
     sees = renamed_attribute("Latents", "sees", "depends_on")
@@ -65,7 +108,7 @@ class Structure(ABC):
 
     To write your own: name the latents (`groups`), put them together (`assemble`), and say what is true (`traits`);
     the class variables below tell the rest of the package what it needs to know, so that nothing asks for a name.
-    Every structure is linear in its latents.
+    A field may be any smooth function of the values and slopes of its latents at the state, not elsewhere.
 
     `depends_on` gives a latent a linear map of the coordinates instead of all of them, by the latent's name: with
     `{"V": "q1 - q2"}`, or the matrix `{"V": [[1, -1]]}`, V depends on the distance only, so that translations change
@@ -107,11 +150,23 @@ class Structure(ABC):
 
     def field(self, paths: Sequence[Path], dimension: int, axes: Sequence[Axes | None] | None = None) -> Field:
         """The field made of one stack of paths for each group, which may see the group's inputs along axes."""
+        return self.assemble(*self.latents(paths, dimension, axes))
+
+    def latents(
+        self, paths: Sequence[Path | Known], dimension: int, axes: Sequence[Axes | None] | None = None
+    ) -> list[Latents]:
+        """One stack of functions for each group, on the whole state."""
         groups = self.groups(dimension)
         parts = zip(paths, groups, axes or [None] * len(groups), strict=True)
-        return self.assemble(
-            *(Latents(p, jnp.asarray(g.depends_on) if a is None else a @ g.depends_on) for p, g, a in parts)
-        )
+        return [Latents(p, jnp.asarray(g.depends_on) if a is None else a @ g.depends_on) for p, g, a in parts]
+
+    def makes(self, x: State, r: Float[Array, " rho"], axes: Sequence[Axes | None] | None = None) -> State:
+        """The field at x, of what it reads of its latents there: values before slopes, latent by latent."""
+        groups = self.groups(x.shape[0])
+        ends = np.cumsum([math.prod(g.readings) for g in groups])
+        parts = [part.reshape(g.readings) for part, g in zip(jnp.split(r, ends[:-1]), groups, strict=True)]
+        known = [Known.of(g, part) for g, part in zip(groups, parts, strict=True)]
+        return self.assemble(*self.latents(known, x.shape[0], axes))(x)
 
     def spec(self, name: str, count: int, whole: np.ndarray, *, differentiated: bool) -> LatentSpec:
         """A group whose latents depend on `whole` (k, d), or on what the user's `depends_on` makes of it."""

@@ -86,12 +86,13 @@ def size_of_batches(count: int, at_most: int, multiple: int = 1) -> int:
     return -(-count // (batches * multiple)) * multiple
 
 
-def in_rows(program: Callable[[np.ndarray], Any], rows: np.ndarray) -> np.ndarray:
-    """`program(rows)`, row by row along the leading axis, for so many at once that one program serves any number."""
-    count = len(rows)
-    padded = rows[np.minimum(np.arange(-(-count // ROWS_AT_ONCE) * ROWS_AT_ONCE), count - 1)]
-    parts = [program(padded[first : first + ROWS_AT_ONCE]) for first in range(0, len(padded), ROWS_AT_ONCE)]
-    return np.concatenate([np.asarray(part) for part in parts])[:count]
+def in_rows(program: Callable[..., Any], *rows: np.ndarray) -> Any:
+    """`program(*rows)`, row by row along the leading axis, for so many at once that one program serves any number."""
+    count = len(rows[0])
+    padded = np.minimum(np.arange(-(-count // ROWS_AT_ONCE) * ROWS_AT_ONCE), count - 1)
+    starts = range(0, len(padded), ROWS_AT_ONCE)
+    parts = [program(*(each[padded[first : first + ROWS_AT_ONCE]] for each in rows)) for first in starts]
+    return jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves])[:count], *parts)
 
 
 def each(program: Callable, *stacks: Any) -> Any:

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from sgpd import integrators
-from sgpd.inference.laplace.constants import BLOCK
+from sgpd.inference.laplace.descent import Until, descend
 from sgpd.inference.laplace.linear_model import LinearModel, ShootingState
-from sgpd.inference.laplace.recording import Layout, Recording, Rollouts
+from sgpd.inference.laplace.recording import Recording, Rollouts
 from sgpd.inference.laplace.sampling import (
-    Randomisation,
     extra_costs,
     importance_sample_size,
     randomise_then_optimise,
@@ -28,16 +27,20 @@ SEEN = np.array([[0.4, 0.9], [-1.0, -1.2]])  # of two pieces that stand still, b
 START_STD = 0.25  # prior and data say about as much about a start
 
 
-def in_blocks(rows, observed, steps, pinned):
-    """Pieces of rows (r, n, 1) whose steps may be 0, and how they lie in blocks."""
+def in_line(rows, observed, steps, pinned):
+    """Pieces of rows (r, n, 1) whose steps may be 0."""
     r, n, _ = rows.shape
-    layout = Layout(BLOCK * np.arange(r)[:, None] + np.arange(n), np.ones((r, n), bool), r, r)  # a block for each
-    first = np.zeros((r, n), bool)
-    first[:, 0] = pinned
-    leading = np.concatenate([np.zeros((r, 1)), steps], axis=1)
-    arrays = (layout.in_blocks(each) for each in (rows, observed, leading, first, np.zeros(rows.shape)))
-    recording = Recording(*map(jnp.asarray, arrays), start_std=jnp.array([START_STD]), used=jnp.array(r))
-    return recording, layout
+    line = lambda values: np.asarray(values).reshape(r * n, *np.shape(values)[2:])
+    return Recording(
+        states=line(rows),
+        observed=line(observed),
+        steps=line(np.concatenate([np.zeros((r, 1)), steps], axis=1)),
+        place=np.arange(r * n).reshape(r, n),
+        real=np.ones((r, n), bool),
+        pinned=pinned,
+        center=np.zeros(1),
+        start_std=np.array([START_STD]),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +50,7 @@ def case():
     Random features change nothing at the inducing points, so the exact posterior is that of two small regressions.
     """
     observations, parameters, root, change = one_step_problem()
-    recording, layout = in_blocks(
+    recording = in_line(
         np.concatenate([observations.states, SEEN[:, :, None]]),
         np.concatenate([observations.observed, np.ones((2, 2, 1), bool)]),
         np.concatenate([observations.steps, np.zeros((2, 1))]),
@@ -58,38 +61,38 @@ def case():
     rights = design.T @ change / NOISE**2, SEEN.sum(axis=1) / NOISE**2
     covariance = np.zeros((6, 6))
     covariance[:4, :4], covariance[4:, 4:] = (np.linalg.inv(precision) for precision in precisions)
-    return parameters.field, recording, layout, covariance @ np.concatenate(rights), covariance
+    return parameters.field, recording, covariance @ np.concatenate(rights), covariance
 
 
-def optimum(posterior, recording, layout):
+def problem(posterior, recording, rows):
+    """Rollouts that begin every so many rows, from the data."""
+    model = LinearModel.of(posterior, EULER, recording, np.array([NOISE]))
+    rollouts = Rollouts.every(rows, recording)
+    return model, ShootingState(np.zeros(4), recording.states[rollouts.first], rollouts)
+
+
+def optimum(posterior, recording):
     """By one step of Newton's method from anywhere, since the problem is linear."""
-    model = LinearModel(posterior, EULER, recording, jnp.array([NOISE]))
-    at = ShootingState(jnp.zeros(4), recording.states, Rollouts.every(2, layout))
-    at = model.improved(at, model.linearise(at).equations, jnp.array(0.0))
+    model, at = problem(posterior, recording, 2)
+    at = model.improved(at, model.linearise(at).equations)
     return model, at, model.linearise(at).equations
 
 
-def gaussian_around(model, at, layout, equations):
-    solution, by_piece = (
-        eqx.filter_jit(model.solve)(equations, at.u),
-        equations.of_pieces(at.rollouts.of_pieces(layout)),
-    )
-    pinned = layout.in_pieces(model.recording.pinned)[:, 0]
-    best = Unknowns(at.u, jnp.asarray(layout.in_pieces(at.starts)[:, 0]))
-    return Joint.laplace(best, by_piece, solution, pinned, np.asarray(model.noise))
+def gaussian_around(model, at, equations):
+    best = Unknowns(at.u, at.starts)
+    return Joint.laplace(best, equations, equations.solve(at.u), model.recording.pinned, model.noise)
 
 
 def test_draws_have_the_mean_and_covariance_of_the_exact_posterior(case):
-    posterior, recording, layout, mean, covariance = case
-    model, at, _ = optimum(posterior, recording, layout)
+    posterior, recording, mean, covariance = case
+    model, at, _ = optimum(posterior, recording)
     np.testing.assert_allclose(at.u, mean[:4], rtol=1e-6)  # inducing values have a nugget of 1e-8
-    np.testing.assert_allclose(layout.in_pieces(at.starts)[4:, 0, 0], mean[4:], rtol=1e-6)
+    np.testing.assert_allclose(at.starts[4:, 0], mean[4:], rtol=1e-6)
 
     features = sample_features(np.random.default_rng(1), posterior, (4,), "quasi", DRAWS)
-    randomisation = Randomisation.of(np.random.default_rng(2), DRAWS, 4, layout, 1)
-    draws, usable = randomise_then_optimise(model, at, layout, features, randomisation)
+    draws, usable = randomise_then_optimise(model, at, features, np.random.default_rng(2))
     assert usable.all()
-    known = layout.in_pieces(recording.states)[:4, 0]
+    known = recording.in_pieces(recording.states)[:4, 0]
     np.testing.assert_array_equal(draws.starts[:, :4], np.broadcast_to(known, (DRAWS, 4, 1)))
 
     assert_drawn_from(draws, mean, covariance)
@@ -105,13 +108,13 @@ def assert_drawn_from(draws, mean, covariance):
 
 def test_a_linear_model_tells_the_cost_of_every_draw(case):
     """Also of draws far out, and of starts: the cost is that of two regressions, a quadratic."""
-    posterior, recording, layout, _, _ = case
-    model, at, equations = optimum(posterior, recording, layout)
-    joint = gaussian_around(model, at, layout, equations)
+    posterior, recording, _, _ = case
+    model, at, equations = optimum(posterior, recording)
+    joint = gaussian_around(model, at, equations)
     wide = eqx.tree_at(lambda j: (j.root, j.start_root), joint, (5 * joint.root, 5 * joint.start_root))
     for gaussian in (joint, wide):
         drawn = silenced(gaussian.draw(7, 100, posterior, (4,), "quasi"))
-        extra = extra_costs(model, at, layout, equations, drawn)
+        extra = extra_costs(model, at, equations, drawn)
         assert np.abs(extra).max() < 1e-10  # of costs up to some hundred
         assert importance_sample_size(weights_of(extra)) == pytest.approx(100, rel=1e-10)
 
@@ -122,12 +125,12 @@ def test_weights_make_draws_of_the_gaussian_those_of_the_posterior():
     posterior = parameters.field
     rows = np.array([-0.9, -0.1, 0.5, 0.4])
     seen = np.array([[[False], [True], [True], [True]]])
-    recording, layout = in_blocks(rows[None, :, None], seen, np.full((1, 3), STEP), np.array([True]))
-    model = LinearModel(posterior, EULER, recording, jnp.array([NOISE]))
-    at, found = model.descend(ShootingState(jnp.zeros(4), recording.states, Rollouts.every(4, layout)), enough=1e-9)
-    joint = gaussian_around(model, at, layout, found.equations)
+    recording = in_line(rows[None, :, None], seen, np.full((1, 3), STEP), np.array([True]))
+    model, at = problem(posterior, recording, 4)
+    at, found, _ = descend(model, at, Until(1e-9))
+    joint = gaussian_around(model, at, found.equations)
     drawn = silenced(joint.draw(3, 2**14, posterior, (4,), "quasi"))
-    weights = weights_of(extra_costs(model, at, layout, found.equations, drawn))
+    weights = weights_of(extra_costs(model, at, found.equations, drawn))
     worth, u = importance_sample_size(weights), np.asarray(drawn.unknowns.u)
     assert 0.2 * len(u) < worth < 0.9 * len(u)  # so there is something to be mended
 

@@ -3,7 +3,6 @@
 import dataclasses
 import warnings
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -19,14 +18,9 @@ FAR = 5  # standard errors; hundreds of numbers are compared, with a fixed key
 @pytest.fixture(scope="module", params=[(False, False), (True, False)], ids=["both latent", "first pinned"])
 def case(request):
     """A joint Gaussian, and mean and covariance of (u, starts that are not known) by the full Hessian."""
-    given = model, at, layout = problem("stormer-verlet", pinned=request.param)
+    given = model, at = problem("stormer-verlet", pinned=request.param)
     equations = model.linearise(at).equations
-    solution, by_piece = (
-        eqx.filter_jit(model.solve)(equations, at.u),
-        equations.of_pieces(at.rollouts.of_pieces(layout)),
-    )
-    best = Unknowns(at.u, jnp.asarray(layout.in_pieces(at.starts)[:, 0]))
-    joint = Joint.laplace(best, by_piece, solution, np.array(request.param), np.asarray(NOISE))
+    joint = Joint.laplace(Unknowns(at.u, at.starts), equations, equations.solve(at.u), np.array(request.param), NOISE)
     written_out = dense(given)
     return joint, written_out.here, written_out.solution()[1], ~np.array(request.param)
 
@@ -100,7 +94,7 @@ def test_a_start_is_expected_where_it_is_probable_and_never_where_it_is_pinned(c
 
 
 def test_stored_draws_are_drawn_without_repeats_while_there_are_any_and_by_the_seed_alone(case):
-    joint, posterior = case[0], problem("stormer-verlet").model.posterior
+    joint, posterior = case[0], problem("stormer-verlet").model.kernels.posterior
     own = jnp.arange(9.0)
     unknowns = Unknowns(jnp.tile(own[:, None], (1, joint.mean.size)), jnp.tile(own[:, None, None], (1, 2, 2)))
     kept = np.array([0, 1, 3, 4, 6, 7, 8])
@@ -124,7 +118,7 @@ def test_stored_draws_are_drawn_without_repeats_while_there_are_any_and_by_the_s
 
 
 def test_more_paths_begin_with_the_same_ones(case):
-    joint, posterior = case[0], problem("stormer-verlet").model.posterior
+    joint, posterior = case[0], problem("stormer-verlet").model.kernels.posterior
     few, many = (joint.draw(3, count, posterior, (4, 4), "quasi") for count in (5, 40))
     parts = lambda drawn: (drawn.unknowns.u, drawn.unknowns.starts, *drawn.features.weights)
     for a, b in zip(parts(few), parts(many), strict=True):

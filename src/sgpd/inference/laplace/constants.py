@@ -5,8 +5,9 @@ SHORT = 20  # rows between restarts in the first stage
 LONGEST = 500  # rows of one rollout; a longer recording is cut
 TUNING, DRAWING = 6, 6  # how much longer it takes to tune kernels and noise, and to draw, than to fit once
 
-# Levenberg-Marquardt (`shooting.py`)
+# Levenberg-Marquardt (`descent.py`)
 ITERATIONS = 30  # at most, a stage
+DAMPING, STIFF = 1e-2, 1e8  # at first, and beyond which there is nothing left to try
 ENOUGH = 1e-3  # a fall of the cost by less than this share ends a stage
 TIGHT = 1e-4  # the same for the stages in which kernels and noise are tuned
 
@@ -26,15 +27,12 @@ WIDTH = {"lengthscale": 5.0, "lengthscale along axes": 3.0, "variance": 6.0, "no
 POOL, MOST = 4, 16  # draws of the Gaussian, by which it is judged, for each that would be stored: at first, at most
 LINEAR = 0.8  # effective sample size of its draws, as a share, from which the Gaussian is taken for the posterior
 ROLLED_AT_ONCE = 64  # draws whose cost is computed together
-RANDOMISED_AT_ONCE = 16  # fits to randomised data that are made together
+PROMISING = 16  # fits to randomised data, of which half must be usable for others to be made
 SEARCH_ITERATIONS = 12  # of such a fit, at most
+SEARCH_DAMPING = 5e-2
 # A search has ended when its last step lowered the cost by less; a draw's own cost varies by much more.
 SEARCH_CONVERGED = 0.5
 
-# Blocks of entries (`recording.py`)
-BLOCK = 32  # entries
-SLOTS = 4  # rollouts that may begin in one block
-CAPACITY = 128  # blocks for which there is room: 4096 entries
-PIECES = 16  # pieces for whose starts there is room in draws
-MORE = 2  # times as much room for longer recordings, as often as need be
-WRITTEN_OUT = 256  # unknowns times coordinates, up to which loops over blocks make products of matrices themselves
+# What programs take at once (`recording.py`, `programs.py`)
+CHUNK = 512  # entries: a piece of `LONGEST` rows, most often
+BLOCK = 16  # entries whose derivatives are made together; a chunk is a multiple

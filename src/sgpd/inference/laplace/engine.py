@@ -13,11 +13,9 @@ from dataclasses import InitVar, dataclass, replace
 from typing import NamedTuple
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool, Float
 
-from sgpd.arrays import on_device
 from sgpd.data import Trajectories, Windows, windows
 from sgpd.data.smoothing import noise_std
 from sgpd.errors import NumericalFailure, Outcome
@@ -29,11 +27,11 @@ from sgpd.inference.facts import FitFacts, History, Round, history_of, plain
 from sgpd.inference.initial import gaussians
 from sgpd.inference.laplace.compiling import compile_programs
 from sgpd.inference.laplace.constants import DRAWING, LINEAR, LONGEST, MOST, POOL, SHORT, TIGHT, TUNING
-from sgpd.inference.laplace.evidence import Evidence, Hyper, Tuned, Tuning, tune
-from sgpd.inference.laplace.linear_model import LinearModel, ShootingState
-from sgpd.inference.laplace.recording import Layout, Recording, Rollouts
+from sgpd.inference.laplace.descent import Until, descend
+from sgpd.inference.laplace.evidence import Hyper, Tuned, Tuning, tune
+from sgpd.inference.laplace.linear_model import Evidence, LinearModel, ShootingState
+from sgpd.inference.laplace.recording import Recording, Rollouts
 from sgpd.inference.laplace.sampling import (
-    Randomisation,
     extra_costs,
     importance_sample_size,
     randomise_then_optimise,
@@ -84,8 +82,8 @@ class _Stage(NamedTuple):
     """Where the fit stands between two stages."""
 
     done: int
-    u: Float[Array, " p"]
-    rows: Float[Array, "b k d"]  # of the best rollout
+    u: Float[np.ndarray, " p"]
+    rows: Float[np.ndarray, "n d"]  # of the best rollout
     hyper: Hyper
 
 
@@ -100,24 +98,23 @@ def fit_laplace(
     pieces = windows(data, min(max(map(len, data.runs)), longest))
     pinned = pinned_starts(pieces, options.x0)
     lengths = _lengths(pieces.states.shape[1])
-    layout = Layout.of(pieces, lengths)
-    recording = Recording.of(data, pieces, pinned, layout)
-    noise = on_device(noise_std(data) if settings.noise_std is None else np.asarray(settings.noise_std, float))
+    recording = Recording.of(data, pieces, pinned)
+    noise = noise_std(data) if settings.noise_std is None else np.asarray(settings.noise_std, float)
     guess = guess.plain()
     start = Hyper.unchanged(guess, noise)
     tuning = Tuning(guess, start, integrator, recording, known_noise=settings.noise_std is not None)
     kept = Checkpoint(options.checkpoint, (guess, recording, repr((settings, integrator, options.x0, seed))))
-    begin = _Stage(0, guess.flat_mean, on_device(layout.in_blocks(smoothed_rows(data, pieces, pinned))), start)
+    begin = _Stage(0, np.asarray(guess.flat_mean), recording.in_line(smoothed_rows(data, pieces, pinned)), start)
     (done, u, rows, hyper), lines = kept.load(begin)
     history: list = list(history_of(lines))
     tuned_at = {0, len(lengths) - 1}
     work = np.cumsum([TUNING if index in tuned_at else 1 for index in range(len(lengths))] + [DRAWING]).tolist()
-    draws = (settings.stored, *feature_counts(guess, settings.features, settings.sampling))
-    compile_programs(tuning, hyper, ShootingState(u, rows, Rollouts.every(lengths[done], layout)), layout, draws)
+    compile_programs(tuning.model(hyper), feature_counts(guess, settings.features, settings.sampling))
     for index, length in list(enumerate(lengths))[done:]:
-        at = ShootingState(u, rows, Rollouts.every(length, layout))
+        rollouts = Rollouts.every(length, recording)
+        at = ShootingState(u, rows[rollouts.first], rollouts)
         if index not in tuned_at:
-            at, found = tuning.model(hyper).descend(at)
+            at, found, _ = descend(tuning.model(hyper), at)
         else:
             tuned = tune(tuning, hyper, at)
             at, found, hyper = tuned.at, tuned.found, tuned.hyper
@@ -132,16 +129,15 @@ def fit_laplace(
             raise NumericalFailure(Outcome.DIVERGED)
         # The checkpoint is that of the longer pieces, whose fit goes on to here again.
         return fit_laplace(data, guess, replace(options, checkpoint=None), seed, longest=half)
-    optimum = _Optimum(tuning, tuned, layout, pinned, settings)
+    optimum = _Optimum(tuning, tuned, settings)
     how = optimum.steps()
     history[-1] = replace(history[-1], **how)
-    fitted, rows = pieces.with_exact_starts(pinned), layout.in_pieces(rows)
+    fitted, rows = pieces.with_exact_starts(pinned), recording.in_pieces(rows)
     times = autocorrelation_times(fitted, rows)
     posterior, joint, facts = _posterior(optimum, times, how, seed)
     options.report(work[-1], work[-1])
-    noise = np.asarray(tuned.noise)
-    diagnosis = diagnose(data, fitted, posterior, rows, noise, facts)
-    return PosteriorResult(posterior, noise, joint, pieces, tuple(history), facts, diagnosis)
+    diagnosis = diagnose(data, fitted, posterior, rows, tuned.noise, facts)
+    return PosteriorResult(posterior, tuned.noise, joint, pieces, tuple(history), facts, diagnosis)
 
 
 def _lengths(rows: int) -> list[int]:
@@ -157,8 +153,6 @@ class _Optimum(NamedTuple):
 
     tuning: Tuning
     tuned: Tuned
-    layout: Layout
-    pinned: Bool[np.ndarray, " r"]
     settings: Laplace
 
     @property
@@ -169,29 +163,28 @@ class _Optimum(NamedTuple):
     @property
     def posterior(self) -> FieldPosterior:
         """Those kernels."""
-        return self.model.posterior
+        return self.tuned.hyper.kernels(self.tuning.original)
 
     def evidence(self) -> Evidence:
         """The linear model there."""
-        return self.tuning.evidence(self.tuned.hyper, self.tuned.at, self.tuned.found.along)
+        return self.model.evidence(self.tuned.at, self.tuned.found.along)
 
     def joint(self) -> Joint:
         """The Gaussian around it."""
-        at, solution = self.tuned.at, self.evidence().solution
-        by_piece = self.tuned.found.equations.of_pieces(at.rollouts.of_pieces(self.layout))
-        best = Unknowns(at.u, on_device(self.layout.in_pieces(at.starts)[:, 0]))
-        return Joint.laplace(best, by_piece, solution, self.pinned, np.asarray(self.tuned.noise))
+        at, equations = self.tuned.at, self.tuned.found.equations
+        best, pinned = Unknowns(at.u, at.starts), self.tuning.recording.pinned
+        return Joint.laplace(best, equations, equations.solve(at.u), pinned, self.tuned.noise)
 
     def steps(self) -> dict[str, float]:
         """How the stage equations of its steps were solved."""
         along, count = self.tuned.found.along, np.count_nonzero(self.tuning.recording.steps)
-        failed = np.count_nonzero(~np.asarray(along.converged)[: self.layout.blocks])
-        return {"steps_converged": 1 - failed / max(count, 1), "worst_residual": float(np.max(along.residual))}
+        failed = np.count_nonzero(~along.converged)
+        return {"steps_converged": 1 - failed / max(count, 1), "worst_residual": along.residual}
 
     def with_inflated_noise(self, times: np.ndarray) -> "_Optimum":
         """Under the same kernels, with σ² of each channel so many times larger: that many rows count as one."""
-        hyper = self.tuned.hyper._replace(noise=self.tuned.hyper.noise + jnp.log(on_device(times)) / 2)
-        at, found = self.tuning.model(hyper).descend(self.tuned.at, TIGHT)
+        hyper = self.tuned.hyper._replace(noise=self.tuned.hyper.noise + np.log(times) / 2)
+        at, found, _ = descend(self.tuning.model(hyper), self.tuned.at, Until(TIGHT))
         return self._replace(tuned=self.tuned._replace(hyper=hyper, at=at, found=found))
 
 
@@ -210,7 +203,7 @@ def _posterior(
     joint = replace(joint, stored=draws.stored)
     root = np.asarray(joint.root)
     values = gaussians(posterior.whitened, np.asarray(joint.mean), root @ root.T)
-    precision = np.asarray(evidence.solution.precision)
+    precision = evidence.solution.precision
     facts = FitFacts(
         log_evidence=float(evidence.log_evidence),
         parameters=joint.mean.size,
@@ -254,9 +247,8 @@ def _draws(optimum: _Optimum, joint: Joint, features: tuple[int, ...], seed: int
         kept = resampled(Stream.CHOSEN.of(seed), weights, settings.stored)
         return _Draws("weighed", pool, effective, Stored.of(drawn.unknowns, kept, seed))
     rng, count = Stream.RANDOMISED.of(seed), settings.stored
-    random = sample_features(Stream.FEATURES.of(seed), model.posterior, features, settings.sampling, count)
-    randomisation = Randomisation.of(rng, count, joint.mean.size, optimum.layout, len(optimum.tuned.noise))
-    found, ok = randomise_then_optimise(model, at, optimum.layout, random, randomisation)
+    random = sample_features(Stream.FEATURES.of(seed), optimum.posterior, features, settings.sampling, count)
+    found, ok = randomise_then_optimise(model, at, random, rng)
     kept = np.flatnonzero(ok)
     failed = len(ok) - len(kept)
     if len(ok) < count or failed > count / 2:
@@ -269,5 +261,5 @@ def _weighed(
 ) -> tuple[Drawn, np.ndarray]:
     """So many draws of the Gaussian for each that would be stored, and what they weigh in the posterior."""
     model, settings, tuned = optimum.model, optimum.settings, optimum.tuned
-    drawn = joint.draw(seed, pool * settings.stored, model.posterior, features, settings.sampling)
-    return drawn, weights_of(extra_costs(model, tuned.at, optimum.layout, tuned.found.equations, drawn))
+    drawn = joint.draw(seed, pool * settings.stored, optimum.posterior, features, settings.sampling)
+    return drawn, weights_of(extra_costs(model, tuned.at, tuned.found.equations, drawn))

@@ -5,24 +5,21 @@ the kernels and the noise: the mode moves with them, exactly, and only the deriv
 Maximise it within a trust region, fit again with the new kernels, linearise there, until nothing moves.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
-from jax.scipy.linalg import block_diag, solve_triangular
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
-from sgpd.arrays import Scalar, on_device
-from sgpd.gp import prior_root
 from sgpd.inference.laplace.constants import CONVERGED, ROUNDS, SMALLEST_RADIUS, TIGHT, TRUST_RADIUS, WIDTH
-from sgpd.inference.laplace.linear_model import Linearised, LinearModel, ShootingState, Solution, Tangent
+from sgpd.inference.laplace.descent import Descent, Until, descend
+from sgpd.inference.laplace.linear_model import Along, Evidence, Linearised, LinearModel, ShootingState
+from sgpd.inference.laplace.programs import Kernels
 from sgpd.inference.laplace.recording import Recording
-from sgpd.inference.posterior.field import FieldPosterior, LatentGroup
+from sgpd.inference.posterior.field import FieldPosterior
 from sgpd.integrators import Integrator
-from sgpd.xla.batches import each
 
 
 class Hyper(NamedTuple):
@@ -31,39 +28,63 @@ class Hyper(NamedTuple):
     Latents of one group share their factors: their scales may differ, but the data seldom tell more than one apart.
     """
 
-    lengthscales: tuple[Float[Array, " k"], ...]
-    variances: tuple[Scalar, ...]
-    trends: tuple[Float[Array, " 2"] | None, ...]  # None: a group that has none
-    noise: Float[Array, " d"]
+    lengthscales: tuple[Float[np.ndarray, " k"], ...]
+    variances: tuple[Float[np.ndarray, ""], ...]
+    trends: tuple[Float[np.ndarray, " 2"] | None, ...]  # None: a group that has none
+    noise: Float[np.ndarray, " d"]
 
     @classmethod
-    def unchanged(cls, posterior: FieldPosterior, noise: Float[Array, " d"]) -> "Hyper":
+    def unchanged(cls, posterior: FieldPosterior, noise: Float[np.ndarray, " d"]) -> "Hyper":
         """The kernels as they are."""
-        lengthscales = tuple(jnp.zeros(g.scale.shape[-1]) for g in posterior.groups)
-        variances = tuple(jnp.zeros(()) for _ in posterior.groups)
-        trends = tuple(None if g.trend is None else jnp.zeros(2) for g in posterior.groups)
-        return cls(lengthscales, variances, trends, jnp.log(noise))
+        lengthscales = tuple(np.zeros(g.scale.shape[-1]) for g in posterior.groups)
+        variances = tuple(np.zeros(()) for _ in posterior.groups)
+        trends = tuple(None if g.trend is None else np.zeros(2) for g in posterior.groups)
+        return cls(lengthscales, variances, trends, np.log(noise))
+
+    @property
+    def flat(self) -> Float[np.ndarray, " h"]:
+        """All logarithms, those of the noise last."""
+        return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(self)])
+
+    def of_flat(self, flat: Float[np.ndarray, " h"]) -> "Hyper":
+        """Those by name."""
+        leaves, form = jax.tree.flatten(self)
+        parts = np.split(flat, np.cumsum([leaf.size for leaf in leaves])[:-1])
+        return jax.tree.unflatten(form, [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)])
 
     def kernels(self, original: FieldPosterior) -> FieldPosterior:
         """The original posterior with changed kernels; its whitened values are as they were."""
-        where = lambda p: [leaf for g in p.groups for leaf in g.logarithms]
-        of_groups = zip(self.lengthscales, self.variances, self.trends, strict=True)
-        factors = [factor for of_group in of_groups for factor in of_group if factor is not None]
-        return eqx.tree_at(
-            where,
-            original,
-            [old + jnp.broadcast_to(f, old.shape) for old, f in zip(where(original), factors, strict=True)],
-        )
+        return original.with_logarithms(self.moved(original.logarithms))
+
+    def moved(self, logarithms: list) -> list[np.ndarray]:
+        """The logarithms of a posterior, moved by these."""
+        return [np.asarray(old) + factor for old, factor in zip(logarithms, self._of_kernels, strict=True)]
+
+    def gradient(self, by_logarithms: list[np.ndarray], by_noise: np.ndarray) -> Float[np.ndarray, " h"]:
+        """By these logarithms, of that by the logarithms of a posterior: latents of a group share theirs."""
+        form = jax.tree.structure(self._by_group)
+        parts = jax.tree.unflatten(form, [one.sum(axis=0) for one in by_logarithms])
+        lengthscales, variances, trends = zip(*parts, strict=True)
+        return Hyper(lengthscales, variances, trends, by_noise).flat
 
     def width(self, posterior: FieldPosterior) -> "Hyper":
         """The standard deviation of each one's prior."""
         lengthscales = [WIDTH["lengthscale" if g.axes is None else "lengthscale along axes"] for g in posterior.groups]
         return Hyper(
-            tuple(jnp.full_like(each, width) for each, width in zip(self.lengthscales, lengthscales, strict=True)),
-            tuple(jnp.full_like(each, WIDTH["variance"]) for each in self.variances),
-            tuple(None if each is None else jnp.full_like(each, WIDTH["variance"]) for each in self.trends),
-            jnp.full_like(self.noise, WIDTH["noise"]),
+            tuple(np.full_like(each, width) for each, width in zip(self.lengthscales, lengthscales, strict=True)),
+            tuple(np.full_like(each, WIDTH["variance"]) for each in self.variances),
+            tuple(None if each is None else np.full_like(each, WIDTH["variance"]) for each in self.trends),
+            np.full_like(self.noise, WIDTH["noise"]),
         )
+
+    @property
+    def _by_group(self) -> list[tuple]:
+        return list(zip(self.lengthscales, self.variances, self.trends, strict=True))
+
+    @property
+    def _of_kernels(self) -> list[np.ndarray]:
+        """In the order of a posterior's logarithms."""
+        return jax.tree.leaves(self._by_group)
 
 
 class Tuned(NamedTuple):
@@ -76,122 +97,100 @@ class Tuned(NamedTuple):
     converged: bool
 
     @property
-    def noise(self) -> Float[Array, " d"]:
+    def noise(self) -> Float[np.ndarray, " d"]:
         """The standard deviation of the noise, by channel."""
-        return jnp.exp(self.hyper.noise)
+        return np.exp(self.hyper.noise)
 
 
-class Evidence(NamedTuple):
-    """The linear model under some kernels and noise."""
+class Objective(NamedTuple):
+    """How good some kernels and noise are."""
 
-    minus: Scalar  # minus the log evidence and the log prior
-    gradient: Float[Array, " h"]  # by the logarithms
-    log_evidence: Scalar
-    solution: Solution  # its best unknowns
+    value: float  # log evidence and log prior; -inf where there is none
+    gradient: Float[np.ndarray, " h"]  # by the logarithms
+    evidence: Evidence | None
 
 
-class Tuning(eqx.Module):
+@dataclass(frozen=True, eq=False)
+class Tuning:
     """What is tuned: the kernels of a posterior, and the noise of its model of a recording, under a prior."""
 
     original: FieldPosterior
     start: Hyper  # the centre of the prior
     integrator: Integrator
     recording: Recording
-    known_noise: bool = eqx.field(static=True, default=False)
+    known_noise: bool = False
+
+    @cached_property
+    def _start(self) -> Kernels:
+        return Kernels.of(self.original)
+
+    @cached_property
+    def _width(self) -> Float[np.ndarray, " h"]:
+        return self.start.width(self.original).flat
 
     def model(self, hyper: Hyper) -> LinearModel:
         """Under these kernels and this noise."""
-        posterior, noise = _under(hyper, self.original)
-        return LinearModel(posterior, self.integrator, self.recording, noise)
+        kernels = Kernels.of(self._start.original, hyper.moved(self._start.logarithms))
+        return LinearModel(kernels, self.integrator, self.recording, np.exp(hyper.noise))
 
-    @eqx.filter_jit
-    def objective(self, flat: Float[Array, " h"], at: ShootingState, along: Tangent) -> Evidence:
-        """How good these logarithms are, around the best rollout."""
-        centre, unravel = ravel_pytree(self.start)
-        width, _ = ravel_pytree(self.start.width(self.original))
-
-        def minus(flat):
-            model = self.model(unravel(flat))
-            solved = model.sums(at, along).solved()
-            evidence = model.log_evidence(solved)
-            return jnp.sum(((flat - centre) / width) ** 2) / 2 - evidence, (evidence, solved)
-
-        (value, rest), gradient = jax.value_and_grad(minus, has_aux=True)(flat)
-        return Evidence(value, gradient, *rest)
-
-    def evidence(self, hyper: Hyper, at: ShootingState, along: Tangent) -> Evidence:
-        """The same of logarithms by name."""
-        return self.objective(ravel_pytree(hyper)[0], at, along)
-
-
-@eqx.filter_jit
-def _under(hyper: Hyper, original: FieldPosterior) -> tuple[FieldPosterior, Float[Array, " d"]]:
-    return hyper.kernels(original), jnp.exp(hyper.noise)
+    def objective(self, hyper: Hyper, at: ShootingState, along: Along) -> Objective:
+        """How good these are, around the best rollout."""
+        away = (hyper.flat - self.start.flat) / self._width
+        try:
+            evidence = self.model(hyper).evidence(at, along)
+        except np.linalg.LinAlgError:
+            return Objective(-np.inf, np.zeros(away.shape), None)
+        gradient = hyper.gradient(evidence.by_logarithms, evidence.by_noise)
+        gradient -= away / self._width
+        return Objective(evidence.log_evidence - float(away @ away) / 2, gradient, evidence)
 
 
 def tune(tuning: Tuning, hyper: Hyper, at: ShootingState) -> Tuned:
     """Alternate between the best field and the best kernels and noise."""
-    at, found = tuning.model(hyper).descend(at, TIGHT)
-    tuned, radius = Tuned(hyper, at, found, (_value(tuning, hyper, at, found),), converged=False), TRUST_RADIUS
+    at, found, _ = descend(tuning.model(hyper), at, Until(TIGHT))
+    start = tuning.objective(hyper, at, found.along).value
+    tuned, radius = Tuned(hyper, at, found, (start,), converged=False), TRUST_RADIUS
     for _ in range(ROUNDS):
         proposal = _maximised(tuning, tuned, radius)
         there = _refitted(tuning, tuned, proposal)
-        before, value = tuned.values[-1], _value(tuning, proposal, *there)
+        before, value = tuned.values[-1], tuning.objective(proposal, there.at, there.found.along).value
         if not value > before - CONVERGED:  # worse, or not a number: the linear model was not to be trusted so far
             radius /= 4
             if radius < SMALLEST_RADIUS:
                 return tuned._replace(converged=True)
             continue
-        tuned = Tuned(proposal, *there, (*tuned.values, value), converged=value - before < CONVERGED)
+        converged = value - before < CONVERGED
+        tuned = Tuned(proposal, there.at, there.found, (*tuned.values, value), converged)
         if tuned.converged:
             break
     return tuned
-
-
-@eqx.filter_jit
-def rewhitening(hyper: Hyper, seen_by: Hyper, original: FieldPosterior) -> Float[Array, "p p"]:
-    """B: u of some kernels is B u of others, for the same inducing values and coefficients."""
-    of_groups = zip(hyper.kernels(original).groups, seen_by.kernels(original).groups, strict=True)
-    return block_diag(*(block for old, new in of_groups for block in _rewhitened(old, new)))
-
-
-def _rewhitened(old: LatentGroup, new: LatentGroup) -> Float[Array, "count unknowns unknowns"]:
-    roots = lambda g: each(lambda k, x: prior_root(k, x, g.jitter), g.kernel, g.inducing)
-    values = each(lambda a, b: solve_triangular(b, a, lower=True), roots(old), roots(new))
-    return jax.vmap(block_diag)(values, jax.vmap(jnp.diag)(old.stds / new.stds))
-
-
-def _value(tuning: Tuning, hyper: Hyper, at: ShootingState, found: Linearised) -> float:
-    return -float(tuning.evidence(hyper, at, found.along).minus)
 
 
 def _maximised(tuning: Tuning, tuned: Tuned, radius: float) -> Hyper:
     """The best logarithms within a box around those found so far, by the linear model there."""
     from scipy.optimize import minimize  # slow to import
 
-    flat, unravel = ravel_pytree(tuned.hyper)
-    flat = np.asarray(flat)
+    flat = tuned.hyper.flat
     moves = np.full(flat.shape, radius)
     if tuning.known_noise:
-        moves[-tuned.noise.shape[0] :] = 0.0
+        moves[-len(tuned.noise) :] = 0.0
 
     def evaluate(x):
-        evidence = tuning.objective(on_device(x), tuned.at, tuned.found.along)
-        value = float(evidence.minus)
-        return (value, np.asarray(evidence.gradient)) if np.isfinite(value) else (1e10, np.zeros_like(x))
+        objective = tuning.objective(tuned.hyper.of_flat(x), tuned.at, tuned.found.along)
+        finite = np.isfinite(objective.value)
+        return (-objective.value, -objective.gradient) if finite else (1e10, np.zeros_like(x))
 
     bounds = list(zip(flat - moves, flat + moves, strict=True))
     best = minimize(evaluate, flat, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 15})
-    return unravel(on_device(best.x))
+    return tuned.hyper.of_flat(best.x)
 
 
-def _refitted(tuning: Tuning, tuned: Tuned, proposal: Hyper) -> tuple[ShootingState, Linearised]:
+def _refitted(tuning: Tuning, tuned: Tuned, proposal: Hyper) -> Descent:
     """The best field under new kernels, from the linear model's guess, or from the same values if that leads astray."""
     model, at = tuning.model(proposal), tuned.at
-    equations, _ = model.regression(at, tuned.found.along)
-    by_model = model.improved(at, equations, on_device(0.0))
-    same = eqx.tree_at(lambda s: s.u, at, rewhitening(tuned.hyper, proposal, tuning.original) @ at.u)
-    refitted = model.descend(by_model, TIGHT, 1e-3)
-    if refitted[1].cost < 2 * tuned.found.cost:
+    by_model = model.improved(at, model.regression(at, tuned.found.along))
+    refitted = descend(model, by_model, Until(TIGHT), 1e-3)
+    if refitted.found.cost < 2 * tuned.found.cost:
         return refitted
-    return model.descend(same, TIGHT)
+    values = tuning.model(tuned.hyper).kernels.values(at.u)
+    return descend(model, at._replace(u=model.kernels.unknowns(values)), Until(TIGHT))

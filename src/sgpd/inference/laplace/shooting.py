@@ -4,7 +4,7 @@
 
 over whitened inducing values u and the states s after restarts. One long rollout has many local optima; many short
 ones, each from its own latent start, have hardly any. So restarts come often first and seldom later, each stage from
-the last one's field. All stages are one compiled program: a mask says where to restart.
+the last one's field.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
-from sgpd.arrays import on_device
 from sgpd.inference.initial import gaussians
+from sgpd.inference.laplace.descent import descend
 from sgpd.inference.laplace.linear_model import LinearModel, ShootingState
-from sgpd.inference.laplace.recording import Layout, Recording, Rollouts
+from sgpd.inference.laplace.recording import Recording, Rollouts
 from sgpd.inference.posterior.field import FieldPosterior
 
 
@@ -31,29 +31,25 @@ class ShootingResult(NamedTuple):
 
 
 def multiple_shooting(
-    model: LinearModel, layout: Layout, rows: Float[np.ndarray, "r n d"], lengths: Sequence[int]
+    posterior: FieldPosterior, model: LinearModel, rows: Float[np.ndarray, "r n d"], lengths: Sequence[int]
 ) -> ShootingResult:
     """Fit with restarts every `lengths[0]` rows, then every `lengths[1]` ..., from a first guess of field and rows."""
-    posterior, u, noise = model.posterior, model.posterior.flat_mean, np.asarray(model.noise)
+    u, recording = np.asarray(posterior.flat_mean), model.recording
+    line = recording.in_line(rows)
     for length in lengths:
-        rollouts = Rollouts.every(length, layout)
-        at, found = model.descend(ShootingState(u, on_device(layout.in_blocks(rows)), rollouts))
-        u, rows = at.u, layout.in_pieces(found.along.rows)
-        covariance = np.linalg.inv(np.asarray(_solved(model, found.equations, at.u).precision))
-        absorbed = int(rollouts.begins.sum()) + (len(covariance) - np.trace(covariance)) / rows.shape[2]
-        noise = _noise(model.recording, np.asarray(found.along.rows), noise, absorbed)
-        model = replace(model, noise=on_device(noise))
-    values = gaussians(posterior.whitened, np.asarray(u), covariance)
-    return ShootingResult(eqx.tree_at(lambda f: f.values, posterior, values), rows, noise)
-
-
-_solved = eqx.filter_jit(LinearModel.solve)
+        rollouts = Rollouts.every(length, recording)
+        at, found, _ = descend(model, ShootingState(u, line[rollouts.first], rollouts))
+        u, line = at.u, found.along.rows
+        covariance = np.linalg.inv(found.equations.solve(u).precision)
+        absorbed = len(rollouts.first) + (len(covariance) - np.trace(covariance)) / line.shape[1]
+        model = replace(model, noise=_noise(recording, line, model.noise, absorbed))
+    values = gaussians(posterior.whitened, u, covariance)
+    return ShootingResult(eqx.tree_at(lambda f: f.values, posterior, values), recording.in_pieces(line), model.noise)
 
 
 def _noise(recording: Recording, rows, noise, absorbed: float) -> np.ndarray:
     """The standard deviation that the misfit shows, with what the starts and the field have absorbed given back."""
-    observed = np.asarray(recording.observed)
-    square = np.where(observed, rows - np.asarray(recording.states), 0.0) ** 2
-    count = observed.sum(axis=(0, 1))
+    square = np.where(recording.observed, rows - recording.states, 0.0) ** 2
+    count = recording.observed.sum(axis=0)
     left = count - absorbed
-    return np.where(left > count / 10, np.sqrt(square.sum(axis=(0, 1)) / np.maximum(left, 1)), noise)
+    return np.where(left > count / 10, np.sqrt(square.sum(axis=0) / np.maximum(left, 1)), noise)

@@ -1,5 +1,6 @@
 """The posterior over vector fields: a structure, its latents' kernels and inducing points, and q over their values."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,15 +24,15 @@ from sgpd.gp import (
     Trend,
     ValueGaussian,
     WhitenedGaussian,
-    bump_path,
     draw_path,
     feature_normals,
     host_normals,
     mean_path,
+    stacked_basis,
     whitening,
 )
 from sgpd.gp.features import Sampling
-from sgpd.structures import Axes, Structure
+from sgpd.structures import Axes, Latents, LatentSpec, Structure
 
 # One array a group, a row a latent: values at inducing points, then coefficients of its trend. Groups differ in size.
 Whitened = tuple[Float[Array, "_ _"], ...]
@@ -48,7 +49,7 @@ class LatentGroup(eqx.Module):
     scaled_locations: Float[Array, "count m k"]
     scale: Float[Array, "count 1 k"]
     jitter: float = eqx.field(static=True, default=JITTER)  # relative to the kernel's variance
-    known_whitening: Float[Array, "count m m"] | None = None
+    known_whitening: Float[Array | np.ndarray, "count m m"] | None = None
     axes: Axes | None = None  # along which there are lengthscales; None: the inputs as they are
     trend: Trend | None = None  # of each latent, beside its process
 
@@ -100,11 +101,6 @@ class LatentGroup(eqx.Module):
             return paths
         one = lambda path, trend, u: replace(path, trend=trend.parabola(path.kernel, u))
         return jax.vmap(one)(paths, self.trend, coefficients)
-
-    @property
-    def zeros(self) -> Path:
-        """Latents that are 0 everywhere."""
-        return jax.vmap(bump_path)(self.kernel, self.inducing[:, :0], jnp.zeros((self.scale.shape[0], 0)))
 
     @property
     def whitening(self) -> Float[Array, "count m m"]:
@@ -172,9 +168,10 @@ class FieldPosterior(eqx.Module):
 
     def field(self, whitened: Whitened, features: Features | None = None) -> Field:
         """The field through given whitened inducing values; without features, the mean of all such fields."""
-        return self._assembled(self.paths(whitened, features))
+        return self.assembled(self.paths(whitened, features))
 
-    def _assembled(self, paths: list[Path]) -> Field:
+    def assembled(self, paths: list[Path]) -> Field:
+        """The field made of the latents, one stack of paths a group."""
         return self.structure.field(paths, self.dimension, [g.axes for g in self.groups])
 
     def paths(self, whitened: Whitened, features: Features | None = None) -> list[Path]:
@@ -182,40 +179,80 @@ class FieldPosterior(eqx.Module):
         random = [None] * len(self.groups) if features is None else zip(*features, strict=True)
         return [g.paths(u, own) for g, u, own in zip(self.groups, whitened, random, strict=True)]
 
-    @eqx.filter_jit
-    def design(self, states: Float[Array, "n d"]) -> Float[Array, "n d p"]:
-        """∂f(xₙ)/∂u: the field is linear in its whitened inducing values."""
-        blocks = []
-        for index, g in enumerate(self.groups):
-            # v = L⁻ᵀ u, once for all states: a derivative by u itself would carry L⁻¹ through each of them
-            by_u = jnp.einsum("nmdc,cim->ndci", self._by_bumps(index, states), g.whitening)
-            by_trend = [] if g.trend is None else [self._by_trend(index, states)]
-            blocks.append(jnp.concatenate([by_u, *by_trend], axis=3).reshape(*states.shape, -1))
-        return jnp.concatenate(blocks, axis=2)
+    def readings(self, paths: list[Path], x: State) -> Float[Array, " rho"]:
+        """r: what the field reads of its latents at x."""
+        specs = self.structure.groups(self.dimension)
+        latents = self.structure.latents(paths, self.dimension, [g.axes for g in self.groups])
+        return jnp.concatenate([_read(spec, own, x) for spec, own in zip(specs, latents, strict=True)])
 
-    def _alone(self, index: int, paths: Path) -> Field:
-        """The field where the latents of all other groups are 0."""
-        return self._assembled([paths if index == other else g.zeros for other, g in enumerate(self.groups)])
+    def makes(self, x: State, r: Float[Array, " rho"]) -> State:
+        """The field at x that is made of readings there."""
+        return self.structure.makes(x, r, [g.axes for g in self.groups])
 
-    def _by_bumps(self, index: int, states: Float[Array, "n d"]) -> Float[Array, "n m d count"]:
-        """∂f(xₙ)/∂v of one group: what the field is where one latent is one bump k(x, ξⱼ), and all others are zero."""
-        group = self.groups[index]
+    def basis(self, states: Float[Array, "n d"]) -> list[Float[Array, "count n q m"]]:
+        """What readings are made of, group by group: those of each bump and of each term of a trend."""
+        found = []
+        for g, spec in zip(self.groups, self.structure.groups(self.dimension), strict=True):
+            seen = spec.depends_on if g.axes is None else g.axes @ spec.depends_on
+            inputs = jnp.einsum("ckd,nd->cnk", seen, states)
+            found.append(stacked_basis(g.kernel, g.inducing, g.trend, inputs, spec.reads))
+        return found
 
-        def at(x: State, bump: Float[Array, "count k"]) -> Float[Array, "d count"]:
-            paths = lambda heights: jax.vmap(bump_path)(group.kernel, bump[:, None], heights[:, None])
-            return jax.jacfwd(lambda heights: self._alone(index, paths(heights))(x))(jnp.zeros(bump.shape[0]))
+    @jax.jit
+    def by_unknowns(self, states: Float[Array, "n d"]) -> list[Float[Array, "n count q m"]]:
+        """Ψ: the derivative of readings by whitened values and coefficients, group by group."""
+        whole = zip(self.basis(states), self.groups, strict=True)
+        found = [jnp.concatenate([_whitened(b[..., : g.points], g), b[..., g.points :]], axis=3) for b, g in whole]
+        return [jnp.swapaxes(each, 0, 1) for each in found]
 
-        at_all_bumps = jax.vmap(at, in_axes=(None, 1))
-        return jax.vmap(at_all_bumps, in_axes=(0, None))(states, group.inducing)
+    @jax.jit
+    def made(
+        self, states: Float[Array, "n d"], r: Float[Array, "n rho"]
+    ) -> tuple[Float[Array, "n d"], Float[Array, "n d rho"]]:
+        """The field made of readings, and its derivative by them."""
+        by_readings = jax.vmap(jax.jacfwd(self.makes, argnums=1))(states, r)
+        return jax.vmap(self.makes)(states, r), by_readings
 
-    def _by_trend(self, index: int, states: Float[Array, "n d"]) -> Float[Array, "n d count b"]:
-        """∂f(xₙ)/∂u of one group, where u are the whitened coefficients of its trend."""
-        group = self.groups[index]
-        none = jnp.zeros((group.scale.shape[0], group.coefficients))
-        by_coefficients = jax.jacfwd(lambda u, x: self._alone(index, group.trended(group.zeros, u))(x))
-        return jax.vmap(by_coefficients, in_axes=(None, 0))(none, states)
+    def by_latents(self, by_readings: Float[Array | np.ndarray, "*n rho"]) -> list[Float[Array, "*n count q"]]:
+        """The same, or anything else by readings, taken apart by group and latent."""
+        shapes = [spec.readings for spec in self.structure.groups(self.dimension)]
+        ends = np.cumsum([count * q for count, q in shapes])
+        parts = jnp.split(by_readings, ends[:-1], axis=-1)
+        return [part.reshape(*part.shape[:-1], *shape) for part, shape in zip(parts, shapes, strict=True)]
 
-    def unravel(self, flat: Float[Array, " p"]) -> Whitened:
+    def design(self, states: Float[Array, "n d"], r: Float[Array, "n rho"] | None = None) -> Float[Array, "n d p"]:
+        """∂f(xₙ)/∂u where readings are r; where the field is linear in them, it does not matter what they are."""
+        r = jnp.zeros((len(states), self.rho)) if r is None else r
+        parts = zip(self.by_latents(self.made(states, r)[1]), self.by_unknowns(states), strict=True)
+        blocks = [jnp.einsum("ndcq,ncqm->ndcm", by_r, by_u) for by_r, by_u in parts]
+        return jnp.concatenate([block.reshape(*states.shape, -1) for block in blocks], axis=2)
+
+    @property
+    def rho(self) -> int:
+        """How many readings there are at a point."""
+        return sum(math.prod(spec.readings) for spec in self.structure.groups(self.dimension))
+
+    @jax.jit
+    def whitenings(self) -> tuple[Float[Array, "_ _ _"], ...]:
+        """L⁻¹ of every latent, group by group."""
+        return tuple(g.whitening for g in self.groups)
+
+    @property
+    def logarithms(self) -> list:
+        """What the evidence may change of all groups."""
+        return [leaf for group in self.groups for leaf in group.logarithms]
+
+    def with_logarithms(self, values: list) -> "FieldPosterior":
+        """The same with those."""
+        return eqx.tree_at(lambda p: p.logarithms, self, values)
+
+    def with_whitenings(self, known: Sequence[Float[Array | np.ndarray, "_ _ _"] | None]) -> "FieldPosterior":
+        """The same, with these computed already; None: they are not."""
+        return replace(
+            self, groups=tuple(replace(g, known_whitening=w) for g, w in zip(self.groups, known, strict=True))
+        )
+
+    def unravel(self, flat: Float[Array | np.ndarray, " p"]) -> Whitened:
         """All whitened values in one vector, taken apart by group."""
         shapes = [g.unknowns for g in self.groups]
         ends = np.cumsum([count * m for count, m in shapes])
@@ -225,6 +262,21 @@ class FieldPosterior(eqx.Module):
     def flat_mean(self) -> Float[Array, " p"]:
         """The means of all whitened values, in one vector."""
         return jnp.concatenate([q.mean.reshape(-1) for q in self.whitened])
+
+
+def _read(spec: LatentSpec, latents: Latents, x: State) -> Float[Array, " readings"]:
+    """Values and slopes of the latents of one group at x, latent by latent."""
+    inputs = latents.depends_on @ x
+    columns = {
+        "value": lambda: jax.vmap(lambda path, y: path(y))(latents.paths, inputs)[:, None],
+        "slope": lambda: jax.vmap(lambda path, y: path.gradient(y))(latents.paths, inputs),
+    }
+    return jnp.concatenate([columns[each]() for each in spec.reads], axis=1).reshape(-1)
+
+
+def _whitened(by_bumps: Float[Array, "count n q m"], group: LatentGroup) -> Float[Array, "count n q m"]:
+    """By u, with v = L⁻ᵀ u."""
+    return jnp.einsum("cnqm,cim->cnqi", by_bumps, group.whitening)
 
 
 def feature_counts(posterior: FieldPosterior, asked: int | None, sampling: Sampling = "quasi") -> tuple[int, ...]:

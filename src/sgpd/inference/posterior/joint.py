@@ -42,8 +42,8 @@ class Stream(IntEnum):
 class Unknowns(NamedTuple):
     """Whitened values and starts: one set, or a stack of draws."""
 
-    u: Float[Array, "*draws p"]
-    starts: Float[Array, "*draws w d"] | Float[Array, "*draws d"]  # of all pieces, or of one
+    u: Float[Array | np.ndarray, "*draws p"]
+    starts: Float[Array | np.ndarray, "*draws w d"] | Float[Array | np.ndarray, "*draws d"]  # of all pieces, or of one
 
     def at(self, piece: int) -> "Unknowns":
         """With the start of one piece only."""
@@ -72,12 +72,16 @@ class Stored(eqx.Module):
 
 
 def _root_of_inverse(precision: Float[np.ndarray, "*batch n n"]) -> Float[np.ndarray, "*batch n n"]:
-    """R with R Rᵀ = Λ⁻¹, lower triangular: the inverse of Λ, factored. It is symmetric only to rounding."""
+    """R with R Rᵀ = Λ⁻¹, lower triangular.
+
+    Λ = U Uᵀ with U upper triangular is the Cholesky factorisation of Λ from its last row to its first; R = U⁻ᵀ. The
+    inverse itself is never made: at small noise it is symmetric and positive only to rounding.
+    """
     try:
-        inverse = np.linalg.inv(precision)
-        return np.linalg.cholesky((inverse + np.swapaxes(inverse, -1, -2)) / 2)
+        root = np.linalg.cholesky(precision[..., ::-1, ::-1])[..., ::-1, ::-1]
     except np.linalg.LinAlgError:
         raise NumericalFailure(Outcome.NOT_POSITIVE_DEFINITE) from None
+    return np.tril(np.linalg.inv(np.swapaxes(root, -1, -2)))
 
 
 def _taken(tree, index: np.ndarray):
@@ -130,11 +134,10 @@ class Joint(eqx.Module):
         root = _root_of_inverse(np.asarray(solution.precision))
         free = ~np.asarray(pinned)[:, None, None]
         matrix, _, coupling = map(np.asarray, equations.starts)
-        local = np.linalg.inv(matrix)
-        gain = -np.einsum("rij,rpj->rip", local, coupling) * noise[:, None]
+        gain = -np.linalg.solve(matrix, np.swapaxes(coupling, 1, 2)) * noise[:, None]
         start_root = noise[:, None] * _root_of_inverse(matrix)
         gain, start_root = (on_device(np.where(free, each, 0.0)) for each in (gain, start_root))
-        return cls(best.u, on_device(root), best.starts, gain, start_root)
+        return cls(on_device(best.u), on_device(root), on_device(best.starts), gain, start_root)
 
     @property
     def best(self) -> Unknowns:

@@ -18,7 +18,7 @@ from sgpd.gp import FramedGaussian, Kernel, SquaredExponential
 from sgpd.gp.features import Sampling
 from sgpd.inference.constants import START_STD
 from sgpd.inference.laplace.linear_model import LinearModel
-from sgpd.inference.laplace.recording import Layout, Recording
+from sgpd.inference.laplace.recording import Recording
 from sgpd.inference.laplace.shooting import multiple_shooting
 from sgpd.inference.posterior.field import FieldPosterior
 from sgpd.inference.starts import pinned_starts, smoothed_rows
@@ -106,9 +106,8 @@ def prepare(
     if settings.shooting:
         guess = guess.plain()
         lengths = [n for n in SHOOTING if n < longest] + [longest]
-        layout = Layout.of(pieces, lengths)
-        recording = Recording.of(data, pieces, pinned, layout)
-        best = multiple_shooting(LinearModel(guess, integrator, recording, on_device(noise)), layout, rows, lengths)
+        model = LinearModel.of(guess, integrator, Recording.of(data, pieces, pinned), noise)
+        best = multiple_shooting(guess, model, rows, lengths)
         framed = tuple(FramedGaussian.around(q.plain()) for q in best.posterior.whitened)
         guess, rows = eqx.tree_at(lambda q: q.values, guess, framed), best.rows
         noise = best.noise if settings.noise_std is None else noise
