@@ -10,17 +10,21 @@ import numpy as np
 
 from sgpd import integrators, structures, systems
 from sgpd.data import Trajectories, windows
-from sgpd.fields import SplitField
+from sgpd.gp import Path
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.laplace.linear_model import LinearModel, ShootingState
 from sgpd.inference.laplace.recording import Recording, Rollouts
 from sgpd.inference.starts import smoothed_rows
+from tests.inference.structures import Damped, Product
 
 NOISE = np.array([0.05, 0.08])
 METHODS = {  # a structure, its inducing points and a method of each kind: split, implicit, explicit
-    "stormer-verlet": (structures.Separable(), 5),
-    "implicit-midpoint": (structures.Hamiltonian(), 9),
-    "rk4": (structures.Free(), 9),
+    "stormer-verlet": (structures.Separable(), 5, "stormer-verlet"),
+    "implicit-midpoint": (structures.Hamiltonian(), 9, "implicit-midpoint"),
+    "rk4": (structures.Free(), 9, "rk4"),
+    # and fields that are not linear in their latents
+    "exponential": (Damped(), 5, "implicit-midpoint"),
+    "product": (Product(), 5, "heun"),
 }
 
 
@@ -38,7 +42,7 @@ def two_runs(pinned=(True, False), rows=(17, 11), seed=0):
 
 @cache
 def first_guess(method, pinned, rows):
-    structure, points = METHODS[method]
+    structure, points, _ = METHODS[method]
     data, pieces = two_runs(rows=rows)
     known = np.array(pinned)
     recording = Recording.of(data, pieces, known)
@@ -56,7 +60,7 @@ class Problem(NamedTuple):
 def problem(method, every=100, pinned=(True, False), rows=(17, 11)):
     """With rollouts that begin anew every so many rows."""
     posterior, recording, states = first_guess(method, pinned, rows)
-    model = LinearModel.of(posterior, integrators.get(method), recording, NOISE)
+    model = LinearModel.of(posterior, integrators.get(METHODS[method][2]), recording, NOISE)
     rollouts = Rollouts.every(every, recording)
     return Problem(model, ShootingState(np.asarray(posterior.flat_mean), states[rollouts.first], rollouts))
 
@@ -121,17 +125,25 @@ def jacobians(model, changed, at, features=None):
 @eqx.filter_jit
 def _jacobians(posterior, changed, integrator, features, u, starts, steps, begins):
     def rows(u, extra, starts):
-        field = _sum(posterior.field(posterior.unravel(u), features), changed.field(changed.unravel(extra)))
+        paths = posterior.paths(posterior.unravel(u), features), changed.paths(changed.unravel(extra))
+        field = posterior.assembled([Both(*pair) for pair in zip(*paths, strict=True)])
         return roll(integrator, field, steps, starts, begins)
 
     arguments = u, jnp.zeros_like(u), starts
     return rows(*arguments), *jax.jacfwd(rows, argnums=(0, 1, 2))(*arguments)
 
 
-def _sum(one, other):
-    if isinstance(one, SplitField):
-        return SplitField(lambda q: one.dp(q) + other.dp(q), lambda p: one.dq(p) + other.dq(p))
-    return lambda x: one(x) + other(x)
+class Both(eqx.Module):
+    """The sum of two functions."""
+
+    one: Path
+    other: Path
+
+    def __call__(self, x):
+        return self.one(x) + self.other(x)
+
+    def gradient(self, x):
+        return self.one.gradient(x) + self.other.gradient(x)
 
 
 def dense(given, noise=NOISE, changed=None):

@@ -23,7 +23,7 @@ from jaxtyping import Array, Float
 from sgpd.arrays import State
 from sgpd.errors import BadInput, unknown_name
 from sgpd.fields import Field, Traits
-from sgpd.gp import Path, Reads, readings
+from sgpd.gp import Reads, readings
 from sgpd.renamed import renamed_attribute, take_renamed
 from sgpd.structures.linear_maps import linear_map, restricted
 
@@ -84,7 +84,7 @@ class Known(eqx.Module):
 class Latents(eqx.Module):
     """Drawn functions of one group, on the whole state."""
 
-    paths: Path | Known  # stacked
+    paths: eqx.Module  # stacked: a `Path`, or anything else that has values and gradients
     depends_on: Float[Array, "count k d"]
 
     sees = renamed_attribute("Latents", "sees", "depends_on")
@@ -148,12 +148,12 @@ class Structure(ABC):
     def _options(self) -> tuple:
         return tuple(_hashable(getattr(self, option.name)) for option in fields(self))
 
-    def field(self, paths: Sequence[Path], dimension: int, axes: Sequence[Axes | None] | None = None) -> Field:
+    def field(self, paths: Sequence[eqx.Module], dimension: int, axes: Sequence[Axes | None] | None = None) -> Field:
         """The field made of one stack of paths for each group, which may see the group's inputs along axes."""
         return self.assemble(*self.latents(paths, dimension, axes))
 
     def latents(
-        self, paths: Sequence[Path | Known], dimension: int, axes: Sequence[Axes | None] | None = None
+        self, paths: Sequence[eqx.Module], dimension: int, axes: Sequence[Axes | None] | None = None
     ) -> list[Latents]:
         """One stack of functions for each group, on the whole state."""
         groups = self.groups(dimension)
@@ -168,9 +168,11 @@ class Structure(ABC):
         known = [Known.of(g, part) for g, part in zip(groups, parts, strict=True)]
         return self.assemble(*self.latents(known, x.shape[0], axes))(x)
 
-    def spec(self, name: str, count: int, whole: np.ndarray, *, differentiated: bool) -> LatentSpec:
+    def spec(
+        self, name: str, count: int, whole: np.ndarray, *, differentiated: bool, std: float | None = None
+    ) -> LatentSpec:
         """A group whose latents depend on `whole` (k, d), or on what the user's `depends_on` makes of it."""
-        return LatentSpec(name, count, _composed(name, self._maps.get(name), count, whole), differentiated)
+        return LatentSpec(name, count, _composed(name, self._maps.get(name), count, whole), differentiated, std=std)
 
     def named(self, names: Sequence[str]) -> "Structure":
         """The same, with the texts of `depends_on` as matrices, for a state whose coordinates have these names."""

@@ -13,9 +13,12 @@ TIGHT = 1e-4  # the same for the stages in which kernels and noise are tuned
 
 # Kernels and noise by the evidence (`evidence.py`)
 ROUNDS = 24  # at most
-TRUST_RADIUS = 0.7  # of the trust region: how far a logarithm may move in one round
+EVALUATIONS = 8  # of the evidence in one round, at most, if one of them was better
+TRUST_RADIUS = 0.7  # of the trust region: how far a logarithm may move in the first round
+LARGEST_RADIUS = 2.0  # and in later ones, after rounds that gained what the linear model had promised
 SMALLEST_RADIUS = 0.02  # no move of a logarithm by more than this helps: converged, too
 CONVERGED = 0.03  # nats: a round that gains less is the last
+LEFT = CONVERGED / 20  # nats: what a round leaves if no more is promised
 # Standard deviations of the priors of the logarithms. A trend's variances have that of a variance: with 20 instead of 6
 # evidences of pendulum, non-separable system and rigid body differ by 0.5 nat at most. For a polynomial no lengthscale
 # is too long: half of these widths held lengthscales back, and bands were too wide. But axes are estimates: with 5,

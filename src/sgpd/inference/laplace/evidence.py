@@ -13,9 +13,20 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from sgpd.inference.laplace.constants import CONVERGED, ROUNDS, SMALLEST_RADIUS, TIGHT, TRUST_RADIUS, WIDTH
+from sgpd.inference.laplace.constants import (
+    CONVERGED,
+    EVALUATIONS,
+    LARGEST_RADIUS,
+    LEFT,
+    ROUNDS,
+    SMALLEST_RADIUS,
+    TIGHT,
+    TRUST_RADIUS,
+    WIDTH,
+)
 from sgpd.inference.laplace.descent import Descent, Until, descend
 from sgpd.inference.laplace.linear_model import Along, Evidence, Linearised, LinearModel, ShootingState
+from sgpd.inference.laplace.maximise import Evaluate, Memory, Point, maximise
 from sgpd.inference.laplace.programs import Kernels
 from sgpd.inference.laplace.recording import Recording
 from sgpd.inference.posterior.field import FieldPosterior
@@ -144,45 +155,60 @@ class Tuning:
         gradient -= away / self._width
         return Objective(evidence.log_evidence - float(away @ away) / 2, gradient, evidence)
 
+    def around(self, at: ShootingState, along: Along) -> Evaluate:
+        """Log evidence and log prior by the logarithms, with their gradient, as the linear model there has them."""
+        return lambda x: self.objective(self.start.of_flat(x), at, along)[:2]
+
+    def curvature(self) -> Float[np.ndarray, "h h"]:
+        """Minus the second derivatives, to begin with: exact for the prior, and a guess for the evidence."""
+        of_evidence = np.ones(len(self._width))  # a kernel's logarithm is known to about 1
+        # log p = -n log σ - Σ r²/2σ² has -2n as its second derivative by log σ, at its best.
+        of_evidence[-len(self.start.noise) :] = 2 * self.recording.observed.sum(axis=0)
+        return np.diag(1 / self._width**2 + of_evidence)
+
+    def movable(self) -> Float[np.ndarray, " h"]:
+        """1 for every logarithm that is to be found, 0 for others."""
+        movable = np.ones(len(self._width))
+        if self.known_noise:
+            movable[-len(self.start.noise) :] = 0.0
+        return movable
+
 
 def tune(tuning: Tuning, hyper: Hyper, at: ShootingState) -> Tuned:
-    """Alternate between the best field and the best kernels and noise."""
+    """Alternate between the best field and the best kernels and noise.
+
+    A round that gained what it promised is followed by one that may go farther; it ends where little is promised.
+    """
     at, found, _ = descend(tuning.model(hyper), at, Until(TIGHT))
-    start = tuning.objective(hyper, at, found.along).value
-    tuned, radius = Tuned(hyper, at, found, (start,), converged=False), TRUST_RADIUS
+    here = Point.of(tuning.around(at, found.along), hyper.flat)
+    tuned, radius = Tuned(hyper, at, found, (here.value,), converged=False), TRUST_RADIUS
+    memory = Memory(tuning.curvature(), radius)
     for _ in range(ROUNDS):
-        proposal = _maximised(tuning, tuned, radius)
+        evaluate = tuning.around(tuned.at, tuned.found.along)
+        best = maximise(evaluate, here, radius * tuning.movable(), memory, LEFT, EVALUATIONS)
+        memory = best.memory
+        if best.point is here:
+            return tuned._replace(converged=True)
+        proposal = hyper.of_flat(best.point.x)
         there = _refitted(tuning, tuned, proposal)
-        before, value = tuned.values[-1], tuning.objective(proposal, there.at, there.found.along).value
-        if not value > before - CONVERGED:  # worse, or not a number: the linear model was not to be trusted so far
-            radius /= 4
-            if radius < SMALLEST_RADIUS:
-                return tuned._replace(converged=True)
-            continue
-        converged = value - before < CONVERGED
-        tuned = Tuned(proposal, there.at, there.found, (*tuned.values, value), converged)
+        now = Point.of(tuning.around(there.at, there.found.along), best.point.x)
+        radius, gain = _trusted(radius, here, best.point, now), now.value - here.value
+        if gain > -CONVERGED:
+            converged = gain < CONVERGED and best.left < CONVERGED
+            here, tuned = now, Tuned(proposal, there.at, there.found, (*tuned.values, now.value), converged)
+        elif radius < SMALLEST_RADIUS:
+            tuned = tuned._replace(converged=True)
         if tuned.converged:
             break
     return tuned
 
 
-def _maximised(tuning: Tuning, tuned: Tuned, radius: float) -> Hyper:
-    """The best logarithms within a box around those found so far, by the linear model there."""
-    from scipy.optimize import minimize  # slow to import
-
-    flat = tuned.hyper.flat
-    moves = np.full(flat.shape, radius)
-    if tuning.known_noise:
-        moves[-len(tuned.noise) :] = 0.0
-
-    def evaluate(x):
-        objective = tuning.objective(tuned.hyper.of_flat(x), tuned.at, tuned.found.along)
-        finite = np.isfinite(objective.value)
-        return (-objective.value, -objective.gradient) if finite else (1e10, np.zeros_like(x))
-
-    bounds = list(zip(flat - moves, flat + moves, strict=True))
-    best = minimize(evaluate, flat, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 15})
-    return tuned.hyper.of_flat(best.x)
+def _trusted(radius: float, here: Point, promised: Point, there: Point) -> float:
+    """How far the next round may go, after one whose end is worth what it promised, or is not."""
+    gain = there.value - here.value
+    if not gain > -CONVERGED:  # worse, or not a number: the linear model was not to be trusted so far
+        return min(radius, float(np.abs(there.x - here.x).max())) / 4
+    return min(2 * radius, LARGEST_RADIUS) if gain > (promised.value - here.value) / 2 else radius
 
 
 def _refitted(tuning: Tuning, tuned: Tuned, proposal: Hyper) -> Descent:

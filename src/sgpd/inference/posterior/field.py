@@ -170,7 +170,7 @@ class FieldPosterior(eqx.Module):
         """The field through given whitened inducing values; without features, the mean of all such fields."""
         return self.assembled(self.paths(whitened, features))
 
-    def assembled(self, paths: list[Path]) -> Field:
+    def assembled(self, paths: Sequence[eqx.Module]) -> Field:
         """The field made of the latents, one stack of paths a group."""
         return self.structure.field(paths, self.dimension, [g.axes for g in self.groups])
 
@@ -179,7 +179,7 @@ class FieldPosterior(eqx.Module):
         random = [None] * len(self.groups) if features is None else zip(*features, strict=True)
         return [g.paths(u, own) for g, u, own in zip(self.groups, whitened, random, strict=True)]
 
-    def readings(self, paths: list[Path], x: State) -> Float[Array, " rho"]:
+    def readings(self, paths: Sequence[eqx.Module], x: State) -> Float[Array, " rho"]:
         """r: what the field reads of its latents at x."""
         specs = self.structure.groups(self.dimension)
         latents = self.structure.latents(paths, self.dimension, [g.axes for g in self.groups])
