@@ -26,7 +26,7 @@ from sgpd.data import windows
 from sgpd.fields import Field
 from sgpd.gp import SquaredExponential, WhitenedGaussian
 from sgpd.inference.laplace.linear_model import LinearModel, ShootingState
-from sgpd.inference.laplace.recording import Recording, Rollouts
+from sgpd.inference.laplace.recording import Recording
 from sgpd.inference.posterior.field import Features, FieldPosterior, LatentGroup, feature_counts, sample_features
 from sgpd.integrators import Integrator, rollout
 
@@ -129,7 +129,7 @@ def iterating(rows: int = 100, runs: int = 1, inducing: int = 12) -> Job:
     data = _recordings(rows, runs)
     posterior, pieces = prior("separable", 2, inducing), windows(data, rows)
     recording = Recording.of(data, pieces, np.zeros(len(pieces), bool))
-    rollouts = Rollouts.every(20, recording)
+    rollouts = recording.rollouts(20)
     at = ShootingState(np.asarray(posterior.flat_mean), recording.states[rollouts.first], rollouts)
     model = LinearModel.of(posterior, sgpd.integrators.get("stormer-verlet"), recording, np.full(2, 0.1))
 

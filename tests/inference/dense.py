@@ -13,7 +13,7 @@ from sgpd.data import Trajectories, windows
 from sgpd.gp import Path
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.laplace.linear_model import LinearModel, ShootingState
-from sgpd.inference.laplace.recording import Recording, Rollouts
+from sgpd.inference.laplace.recording import Recording
 from sgpd.inference.starts import smoothed_rows
 from tests.inference.structures import Damped, Product
 
@@ -61,7 +61,7 @@ def problem(method, every=100, pinned=(True, False), rows=(17, 11)):
     """With rollouts that begin anew every so many rows."""
     posterior, recording, states = first_guess(method, pinned, rows)
     model = LinearModel.of(posterior, integrators.get(METHODS[method][2]), recording, NOISE)
-    rollouts = Rollouts.every(every, recording)
+    rollouts = recording.rollouts(every)
     return Problem(model, ShootingState(np.asarray(posterior.flat_mean), states[rollouts.first], rollouts))
 
 
@@ -114,7 +114,7 @@ class Dense(NamedTuple):
 
 
 def jacobians(model, changed, at, features=None):
-    """The entries, and their derivatives by u, by values that are added under another posterior's kernels, by starts."""
+    """The entries, and their derivatives by u, by values added under another posterior's kernels, and by starts."""
     recording = model.recording
     return _jacobians(
         *(model.kernels.posterior, changed, model.integrator, features),

@@ -16,7 +16,7 @@ from sgpd.arrays import on_device
 from sgpd.gp import WhitenedGaussian, prior_root
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.laplace.evidence import Hyper
-from sgpd.inference.laplace.programs import Kernels
+from sgpd.inference.posterior.kernels import Kernels
 from sgpd.inference.variational.engine import _rates
 from sgpd.inference.variational.problem import Variational, prepare
 

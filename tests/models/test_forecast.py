@@ -77,38 +77,26 @@ def test_uneven_times_are_stepped_in_equal_sub_steps(model):
     np.testing.assert_allclose(forecast.paths, even.paths[:, [0, 1, 4, 5]], rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("rows", "block", "most"),
-    [
-        ([1] * 50, 1, 50),  # even rows
-        ([7] * 50, 7, 350),  # even rows, far apart: no state between them is kept
-        ([1] * 50 + [1000] + [1] * 50, 1, 1100),  # one long gap: the other rows do not pay for it
-        ([10] * 50 + [1000] + [10] * 50, 10, 2000),
-        ([2, 3] * 20, 3, 120),
-    ],
-)
-def test_a_schedule_takes_every_interval_in_few_steps_and_keeps_few_states(rows, block, most):
+ROWS = [[1] * 50, [7] * 50, [1] * 50 + [1000] + [1] * 50, [10] * 50 + [1000] + [10] * 50, [2, 3] * 20]
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_a_schedule_takes_every_interval_in_its_own_number_of_steps(rows):
     times = np.append(0, np.cumsum(rows)) * 0.1
     schedule = Schedule.through(times, 0.1)
-    assert schedule.block == block
-    assert len(schedule.steps) <= most
-    reached = np.append(0, np.cumsum(schedule.steps.reshape(-1, block).sum(axis=1)))
+    reached = np.append(0, np.cumsum(schedule.steps))
     np.testing.assert_allclose(reached[schedule.ends], times, atol=1e-9)
-    taken = schedule.steps[schedule.steps > 0]
-    assert len(taken) == sum(rows)
-    np.testing.assert_allclose(taken, 0.1)
+    assert len(schedule.steps) == sum(rows)
+    np.testing.assert_allclose(schedule.steps, 0.1)
 
 
 @pytest.mark.parametrize("rows", [[1] * 5, [3] * 70, [1, 200, 1]])
 @pytest.mark.parametrize("lead", [0, 1, 7])
-def test_steps_before_and_after_a_schedule_change_nothing_but_where_its_rows_are(rows, lead):
+def test_steps_before_a_schedule_change_nothing_but_where_its_rows_are(rows, lead):
     schedule = Schedule.through(np.append(0, np.cumsum(rows)) * 0.1, 0.1)
-    longer = schedule.after(np.full(lead, 0.5)).rounded()
-    reached = lambda s: np.append(0, np.cumsum(s.steps.reshape(-1, s.block).sum(axis=1)))[s.ends]
+    longer = schedule.after(np.full(lead, 0.5))
+    reached = lambda s: np.append(0, np.cumsum(s.steps))[s.ends]
     np.testing.assert_allclose(reached(longer), 0.5 * lead + reached(schedule), atol=1e-9)
-    blocks = len(longer.steps) // longer.block
-    assert blocks >= 64
-    assert blocks == 1 << (blocks - 1).bit_length()
 
 
 def test_the_best_rollout_is_that_of_the_best_estimate(model):
@@ -121,7 +109,7 @@ def test_the_best_rollout_is_that_of_the_best_estimate(model):
 
 def test_paths_in_several_batches_are_those_of_one(model, monkeypatch):
     once = model.predict(X0, duration=1.0, paths=20)
-    monkeypatch.setattr("sgpd.models.forecast.AT_ONCE", 8)
+    monkeypatch.setattr("sgpd.models.forecast.DRAWS_AT_ONCE", (8,))
     np.testing.assert_allclose(model.predict(X0, duration=1.0, paths=20).paths, once.paths, rtol=1e-9)
 
 

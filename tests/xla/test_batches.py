@@ -10,25 +10,26 @@ from sgpd.xla.batches import _libraries, in_batches, one_lapack_thread
 
 
 @pytest.mark.parametrize("count", [1, 5, 8, 9, 40])
-@pytest.mark.parametrize("multiple", [1, 4])
-def test_batches_give_what_all_at_once_gives(count, multiple):
+@pytest.mark.parametrize("sizes", [(8,), (3, 8)])
+def test_batches_give_what_all_at_once_gives(count, sizes):
     stack = {"x": np.arange(2.0 * count).reshape(count, 2), "n": np.arange(count)}
     run = jax.jit(lambda batch: (batch["x"] ** 2, batch["n"] + 1))
-    squares, after = in_batches(run, stack, at_most=8, multiple=multiple)
+    squares, after = in_batches(run, stack, sizes)
     np.testing.assert_array_equal(squares, stack["x"] ** 2)
     np.testing.assert_array_equal(after, stack["n"] + 1)
 
 
-def test_all_batches_have_one_size_and_none_is_too_large():
+@pytest.mark.parametrize(("count", "expected"), [(1, [3]), (3, [3]), (4, [8]), (17, [8, 8, 8])])
+def test_all_batches_are_of_one_of_the_sizes(count, expected):
     sizes = []
-    in_batches(lambda x: sizes.append(len(x)) or x, np.zeros((17, 3)), at_most=8, multiple=2)
-    assert sizes == [6, 6, 6]
+    in_batches(lambda x: sizes.append(len(x)) or x, np.zeros((count, 3)), (3, 8))
+    assert sizes == expected
 
 
 def test_the_first_batch_is_done_before_the_others_begin():
     """It compiles what the others use."""
     first, order = threading.main_thread(), []
-    in_batches(lambda x: order.append(threading.current_thread() is first) or x, np.zeros(30), at_most=8)
+    in_batches(lambda x: order.append(threading.current_thread() is first) or x, np.zeros(30), (8,))
     assert order[0]
     assert not any(order[1:])
 
@@ -40,15 +41,7 @@ def test_what_goes_wrong_in_a_batch_is_told():
         return x
 
     with pytest.raises(FloatingPointError, match="not here"):
-        in_batches(fails_later, np.arange(30.0), at_most=8)
-
-
-def test_a_first_batch_that_is_not_promising_is_the_only_one():
-    seen = []
-    stack = np.arange(30)
-    found = in_batches(lambda x: seen.append(len(x)) or x, stack, at_most=8, go_on=lambda first: first[0] > 0)
-    assert seen == [8]
-    np.testing.assert_array_equal(found, stack[:8])
+        in_batches(fails_later, np.arange(30.0), (8,))
 
 
 def lapack_threads():

@@ -122,7 +122,7 @@ from sgpd.xla.triangular import inverse_root
 def program(matrices):
     solved = lambda x: jax.vmap(inverse_root)(matrices * (2 + x)).sum()
     return jax.lax.fori_loop(0, 50, lambda i, x: 1e-9 * (solved(x) + solved(x + 1)), 0.0) + matrices[:, 0, 0]
-print(in_batches(jax.jit(program), np.stack([np.eye(30)] * 640), 64).shape)
+print(in_batches(jax.jit(program), np.stack([np.eye(30)] * 640), (64,)).shape)
 """
     assert said_by(USE_JAX, program, NPROC="2") == ["(640,)"]
 

@@ -18,3 +18,7 @@ START_STD = 3.0  # prior standard deviation of starts, in standard deviations of
 SIGNIFICANT = 4.0  # standard errors of a correlation between neighbouring residuals
 FEW = 10  # pairs of neighbours, below which their correlation says nothing
 WINDOW = 5  # lags that are summed, in units of the autocorrelation time
+
+# Rollouts (`rolling.py`)
+CHUNK = 512  # entries that a program takes at once: a piece of 500 rows, most often
+DRAWS_AT_ONCE = 8, 72  # draws that a program rolls out side by side: for few, and for many

@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -14,12 +13,15 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
-from sgpd.arrays import State, on_device
+from sgpd.arrays import on_device
 from sgpd.errors import BadInput, NumericalFailure, Outcome, SgpdWarning
-from sgpd.fields import Field
+from sgpd.inference.chunks import Rollouts
+from sgpd.inference.constants import DRAWS_AT_ONCE
 from sgpd.inference.posterior.field import Features, FieldPosterior
 from sgpd.inference.posterior.joint import Drawn, Unknowns
-from sgpd.integrators import Integrator, adaptive_rollout, rollout
+from sgpd.inference.posterior.kernels import Kernels
+from sgpd.inference.rolling import rolled
+from sgpd.integrators import Integrator, adaptive_rollout
 from sgpd.models.intervals import interval_of
 from sgpd.models.tables import to_dataframe, to_html, to_xarray
 from sgpd.xla.batches import in_batches
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-AT_ONCE, LANES = 72, 8  # paths that are rolled out side by side, at most, and what they are rounded to
-LENGTHS = 64, 1024  # blocks of steps, the least and the most to which a forecast is rounded up
 SHORTER = (1.0, 0.3, 0.1, 0.03)  # shares of a horizon, tried in turn where no path reaches its end
 STEP_SLACK = 0.1  # a step may differ from the trained one by this share before it is worth a word
 
@@ -113,47 +113,26 @@ class Forecast:
 
 
 class Schedule(NamedTuple):
-    """How the integrator goes from row to row: in blocks of so many steps, the last of a row padded with steps of 0."""
+    """How the integrator goes from row to row."""
 
     steps: np.ndarray
-    block: int
-    ends: np.ndarray  # which of the states after 0, 1, ... blocks are rows
+    ends: np.ndarray  # after how many steps there is a row
     times: np.ndarray  # of the rows: all that adaptive steps need
 
     @classmethod
     def through(cls, times: np.ndarray, step: float) -> "Schedule":
-        """Equal steps within each interval, as near to `step` as can be, longer by at most `STEP_SLACK`: clocks jitter.
-
-        The block is chosen so that there are few steps and few states to keep, also where one interval is much longer
-        than the others.
-        """
+        """Equal steps in each interval, as near to `step` as can be, longer by at most `STEP_SLACK`: clocks jitter."""
         intervals = np.diff(times)
         fewest = np.ceil(intervals / step / (1 + STEP_SLACK) - 1e-6)
         counts = np.maximum(np.maximum(np.round(intervals / step), fewest), 1).astype(int)
-        block = min(np.unique(counts).tolist(), key=lambda size: (size + 1) * int(np.sum(-(-counts // size))))
-        blocks = -(-counts // block)
-        first = np.repeat(np.cumsum(blocks) - blocks, blocks)  # of the row to which a block belongs
-        done = (np.arange(blocks.sum()) - first)[:, None] * block + np.arange(block)
-        taken = done < np.repeat(counts, blocks)[:, None]
-        steps = np.where(taken, np.repeat(intervals / counts, blocks)[:, None], 0.0)
-        return cls(steps.reshape(-1), block, np.append(0, np.cumsum(blocks)), times)
+        return cls(np.repeat(intervals / counts, counts), np.append(0, np.cumsum(counts)), times)
 
     def after(self, lead: np.ndarray) -> "Schedule":
         """The same after further steps, which end where the first row is."""
-        waiting = -len(lead) % self.block
-        steps = np.concatenate([np.zeros(waiting), lead, self.steps])
-        return self._replace(steps=steps, ends=self.ends + (waiting + len(lead)) // self.block)
-
-    def rounded(self) -> "Schedule":
-        """With steps of 0 at the end, up to one of a few lengths: one compiled program serves many forecasts."""
-        blocks = len(self.steps) // self.block
-        longer = max(LENGTHS[0], 1 << max(blocks - 1, 0).bit_length())
-        if longer > LENGTHS[1]:
-            return self
-        return self._replace(steps=np.pad(self.steps, (0, (longer - blocks) * self.block)))
+        return self._replace(steps=np.concatenate([lead, self.steps]), ends=self.ends + len(lead))
 
 
-class Rolled(NamedTuple):
+class Paths(NamedTuple):
     """A stack of rollouts: states, whether they are usable, the worst stage residual."""
 
     states: np.ndarray  # (paths, n, d)
@@ -161,7 +140,7 @@ class Rolled(NamedTuple):
     residual: np.ndarray
 
     @classmethod
-    def joined(cls, parts: "list[Rolled]") -> "Rolled":
+    def joined(cls, parts: "list[Paths]") -> "Paths":
         """One after the other in time."""
         states, ok, residual = zip(*parts, strict=True)
         return cls(np.concatenate(states, axis=1), np.all(ok, axis=0), np.max(residual, axis=0))
@@ -174,7 +153,7 @@ def roll_paths(
     ahead: Integrator | None,
     lead: np.ndarray,
     schedule: Schedule,
-) -> Rolled:
+) -> Paths:
     """A rollout for each draw (whitened values, features and a start); `ahead=None`: adaptive steps.
 
     From the start there are `lead` steps to the row at which the forecast begins, stepped as the field was trained.
@@ -183,56 +162,49 @@ def roll_paths(
         return _roll(posterior, drawn, trained, schedule.after(lead))
     if len(lead) == 0:
         return _roll_ahead(posterior, drawn, ahead, schedule)
-    led = _roll(posterior, drawn, trained, Schedule(np.zeros(0), 1, np.zeros(1, int), schedule.times[:1]).after(lead))
+    led = _roll(posterior, drawn, trained, Schedule(np.zeros(0), np.zeros(1, int), schedule.times[:1]).after(lead))
     onwards = Drawn(Unknowns(drawn.unknowns.u, on_device(led.states[:, -1])), drawn.features)
     rolled = _roll_ahead(posterior, onwards, ahead, schedule)
-    return Rolled(rolled.states, led.ok & rolled.ok, np.maximum(led.residual, rolled.residual))
+    return Paths(rolled.states, led.ok & rolled.ok, np.maximum(led.residual, rolled.residual))
 
 
-def _roll_ahead(posterior, drawn: Drawn, ahead: Integrator | None, schedule: Schedule) -> Rolled:
+def _roll_ahead(posterior, drawn: Drawn, ahead: Integrator | None, schedule: Schedule) -> Paths:
     if ahead is not None:
         return _roll(posterior, drawn, ahead, schedule)
-    times = schedule.times
-    return _each(drawn, partial(_rolled_adaptively, posterior, times=on_device(times)), np.arange(len(times)))
+    times = on_device(schedule.times)
+    return _each(drawn, lambda drawn: _rolled_adaptively(posterior, drawn, times))
 
 
-def _roll(posterior: FieldPosterior, drawn: Drawn, integrator: Integrator, schedule: Schedule) -> Rolled:
-    program = partial(
-        _rolled, posterior, integrator=integrator, steps=on_device(schedule.rounded().steps), block=schedule.block
-    )
-    return _each(drawn, program, schedule.ends)
+def _roll(posterior: FieldPosterior, drawn: Drawn, integrator: Integrator, schedule: Schedule) -> Paths:
+    kernels, steps = Kernels.of(posterior), np.concatenate([[0.0], schedule.steps])
+    from_start = Rollouts(np.zeros(1, int), np.ones(1, bool))
+
+    def batch(drawn: Drawn):
+        (u, x0), features = drawn
+        starts = Drawn(Unknowns(u, np.asarray(x0)[:, None]), features)
+        states, ok, residual = [], np.ones(len(u), bool), np.zeros(len(u))
+        for entries, found in rolled(kernels, integrator, starts, steps, from_start):
+            first, last = np.searchsorted(schedule.ends, [entries.start, entries.stop])
+            states.append(found.rows[:, schedule.ends[first:last] - entries.start])
+            ok &= found.converged & np.isfinite(found.rows).all(axis=(1, 2))
+            residual = np.maximum(residual, found.residual)
+        return np.concatenate(states, axis=1), ok, residual
+
+    return _each(drawn, batch)
 
 
-def _each(drawn: Drawn, program: Callable, rows: np.ndarray) -> Rolled:
-    """Those rows of the rollouts of all draws."""
+def _each(drawn: Drawn, program: Callable) -> Paths:
+    """The rollouts of all draws, batch by batch."""
     frequencies, weights = drawn.features
-
-    def batch(stack):
-        states, ok, residual = program(Drawn(stack[0], Features(frequencies, stack[1])))
-        return np.asarray(states)[:, rows], ok, residual
-
-    return Rolled(*in_batches(batch, (drawn.unknowns, weights), AT_ONCE, multiple=LANES))
+    batch = lambda stack: program(Drawn(stack[0], Features(frequencies, stack[1])))
+    return Paths(*in_batches(batch, (drawn.unknowns, weights), DRAWS_AT_ONCE))
 
 
 @eqx.filter_jit
-def _rolled(posterior, drawn: Drawn, integrator: Integrator, steps: Float[Array, " n"], block: int):
-    def roll(field: Field, x0: State):
-        path = rollout(integrator, field, x0, steps, block)
-        ok = path.converged.all() & jnp.isfinite(path.states).all()
-        return path.states, ok, path.residual.max(initial=0.0)
-
-    return _side_by_side(posterior, drawn, roll)
-
-
-@eqx.filter_jit
-def _rolled_adaptively(posterior, drawn: Drawn, times: Float[Array, " n"]):
-    return _side_by_side(posterior, drawn, lambda field, x0: (*adaptive_rollout(field, x0, times), jnp.array(0.0)))
-
-
-def _side_by_side(posterior: FieldPosterior, drawn: Drawn, roll):
+def _rolled_adaptively(posterior: FieldPosterior, drawn: Drawn, times: Float[Array, " n"]):
     def one(unknowns: Unknowns, weights):
         field = posterior.field(posterior.unravel(unknowns.u), Features(drawn.features.frequencies, weights))
-        return roll(field, unknowns.starts)
+        return *adaptive_rollout(field, unknowns.starts, times), jnp.array(0.0)
 
     return jax.vmap(one)(drawn.unknowns, drawn.features.weights)
 

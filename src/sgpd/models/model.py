@@ -23,7 +23,7 @@ from sgpd.inference.posterior.joint import Drawn, Joint, Stream, Unknowns
 from sgpd.integrators import Integrator
 from sgpd.integrators import get as get_integrator
 from sgpd.models.facts import Facts
-from sgpd.models.forecast import STEP_SLACK, Forecast, Rolled, Schedule, require_usable, roll_paths
+from sgpd.models.forecast import STEP_SLACK, Forecast, Paths, Schedule, require_usable, roll_paths
 from sgpd.models.pieces import Pieces
 from sgpd.renamed import renamed_attribute
 from sgpd.xla.tuning import tune_unless_told_not_to
@@ -153,14 +153,14 @@ class Model:
         times, parts = [], []
         for piece in map(int, self.pieces.of_run(index)):
             at = self.pieces.times[piece, : self.pieces.length(piece)]
-            steps, block = self.pieces.steps[piece].reshape(-1), self.pieces.steps.shape[2]
-            schedule = Schedule(steps, block, np.arange(len(at)), at)
+            counts = (self.pieces.steps[piece, : len(at) - 1] > 0).sum(axis=1)
+            schedule = Schedule(self.pieces.lead(piece), np.append(0, np.cumsum(counts)), at)
             both = Drawn(drawn.at(piece), features).after(self.joint.best.at(piece))
             times.append(at)
             parts.append(roll_paths(self.posterior, both, self.integrator, self.integrator, np.zeros(0), schedule))
-        return self._forecast(np.concatenate(times), Rolled.joined(parts), index)
+        return self._forecast(np.concatenate(times), Paths.joined(parts), index)
 
-    def _forecast(self, times: np.ndarray, rolled: Rolled, run: int | None) -> Forecast:
+    def _forecast(self, times: np.ndarray, rolled: Paths, run: int | None) -> Forecast:
         """The first rollout is that of the best estimate."""
         best, states, ok, residual = rolled.states[0], rolled.states[1:], rolled.ok[1:], rolled.residual[1:]
         require_usable(ok, residual)

@@ -50,40 +50,21 @@ def _libraries() -> "ThreadpoolController":
     return ThreadpoolController()
 
 
-def in_batches(
-    program: Callable[[Any], Any],
-    stack: Any,
-    at_most: int,
-    multiple: int = 1,
-    go_on: Callable[[Any], bool] = lambda first: True,
-) -> Any:
-    """`program(batch)` for batches of one size along the leading axis, joined, as NumPy arrays.
+def in_batches(program: Callable[[Any], Any], stack: Any, sizes: tuple[int, ...]) -> Any:
+    """`program(batch)` for batches along the leading axis, joined, as NumPy arrays.
 
-    The first batch is alone, because it may have to compile; a compiled program runs on one core, so the others run
-    side by side, as many as XLA's pool has threads for. The last batch is filled up with the first entries: another
-    length is seldom another program.
-
-    **Arguments:**
-
-    - `at_most`: the largest size of a batch.
-    - `multiple`: of what a batch's size is a multiple.
-    - `go_on`: told what the first batch gave; if it says no, that is all.
+    Batches are of the smallest of these sizes that holds all, or of the largest; the last one is filled up with the
+    first entries, so that few programs serve any number. The first batch is alone, because it may have to compile; a
+    compiled program runs on one core, so the others run side by side, as many as XLA's pool has threads for.
     """
     stack = jax.tree.map(np.asarray, stack)
     count = len(jax.tree.leaves(stack)[0])
-    batches, size = -(-count // at_most), size_of_batches(count, at_most, multiple)
-    index = np.arange(batches * size).reshape(batches, size) % count
+    size = next((size for size in sizes if size >= count), sizes[-1])
+    index = np.arange(-(-count // size) * size).reshape(-1, size) % count
     one = lambda rows: jax.tree.map(np.asarray, program(jax.tree.map(lambda leaf: leaf[rows], stack)))
     with one_lapack_thread(), ThreadPoolExecutor(max_workers=programs_at_once()) as pool:
-        first = one(index[0])
-        parts = [first, *pool.map(one, index[1:])] if go_on(first) else [first]
+        parts = [one(index[0]), *pool.map(one, index[1:])]
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *parts)
-
-
-def size_of_batches(count: int, at_most: int, multiple: int = 1) -> int:
-    """How many entries of so many each batch takes."""
-    batches = -(-count // at_most)
-    return -(-count // (batches * multiple)) * multiple
 
 
 def in_rows(program: Callable[..., Any], *rows: np.ndarray) -> Any:

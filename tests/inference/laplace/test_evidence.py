@@ -6,12 +6,12 @@ from scipy.stats import multivariate_normal
 
 from sgpd import integrators, structures, systems
 from sgpd.data import Trajectories, windows
+from sgpd.inference import chunks
 from sgpd.inference.initial import initial_posterior
-from sgpd.inference.laplace import recording as chunking
 from sgpd.inference.laplace.constants import CONVERGED, WIDTH
 from sgpd.inference.laplace.evidence import Hyper, Tuning, tune
 from sgpd.inference.laplace.linear_model import LinearModel, ShootingState
-from sgpd.inference.laplace.recording import Recording, Rollouts
+from sgpd.inference.laplace.recording import Recording
 from sgpd.inference.starts import smoothed_rows
 from tests.inference.dense import NOISE, dense, problem
 
@@ -36,7 +36,7 @@ def test_the_gradient_of_the_objective_equals_finite_differences_in_every_parame
     method, every, rows, chunk, monkeypatch
 ):
     """Also where a rollout goes on from one block of the recording to the next, or from one chunk to the next."""
-    monkeypatch.setattr(chunking, "CHUNK", chunk)
+    monkeypatch.setattr(chunks, "CHUNK", chunk)
     model, at = problem(method, every, rows=rows)
     along, tuning = model.linearise(at).along, tuning_of(model)
     there = elsewhere(tuning.start)
@@ -77,7 +77,7 @@ def noisy_pendulum():
     pieces = windows(data, len(times))
     posterior = initial_posterior(structures.Separable(), data, points=8)
     recording = Recording.of(data, pieces, pinned)
-    rollouts = Rollouts.every(20, recording)
+    rollouts = recording.rollouts(20)
     starts = recording.in_line(smoothed_rows(data, pieces, pinned))[rollouts.first]
     model = LinearModel.of(posterior, integrators.get("stormer-verlet"), recording, np.array([0.7, 0.15]))
     return model, ShootingState(np.asarray(posterior.flat_mean), starts, rollouts)  # twice and half of the noise

@@ -11,8 +11,9 @@ from scipy.stats import multivariate_normal
 from sgpd import integrators, structures, systems
 from sgpd.data import Trajectories, windows
 from sgpd.data.smoothing import noise_std, smooth_run
+from sgpd.inference import chunks
 from sgpd.inference.initial import initial_posterior
-from sgpd.inference.laplace import recording, shooting
+from sgpd.inference.laplace import shooting
 from sgpd.inference.laplace.linear_model import LinearModel
 from sgpd.inference.laplace.recording import Recording
 from sgpd.inference.posterior.field import Features, feature_counts, sample_features
@@ -25,7 +26,7 @@ LONG = (70, 11)  # rows of two runs, of which the first goes through several blo
 def chunked(request, monkeypatch):
     """Rollouts that go on from one chunk to the next give the same; 48 entries are three blocks."""
     if request.param == "several chunks":
-        monkeypatch.setattr(recording, "CHUNK", 48)
+        monkeypatch.setattr(chunks, "CHUNK", 48)
 
 
 @pytest.mark.parametrize("method", METHODS)

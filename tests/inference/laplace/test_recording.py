@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from sgpd.data import Trajectories, windows
-from sgpd.inference.laplace.constants import BLOCK, CHUNK, LONGEST
-from sgpd.inference.laplace.recording import Recording, Rollouts, chunks
+from sgpd.inference.chunks import chunks
+from sgpd.inference.constants import CHUNK
+from sgpd.inference.laplace.constants import BLOCK, LONGEST
+from sgpd.inference.laplace.recording import Recording
 
 LENGTHS = (20, 40, 60)
 
@@ -50,7 +52,7 @@ def test_a_pinned_start_is_no_observation_and_what_was_not_observed_stays_so(cas
     expected = pieces.observed.sum() - pieces.observed[pinned, 0].sum()
     np.testing.assert_array_equal(observed[recording.real].sum(), expected)
     assert recording.observed.sum() == expected
-    np.testing.assert_array_equal(Rollouts.every(LENGTHS[-1], recording).free, ~pinned)
+    np.testing.assert_array_equal(recording.rollouts(LENGTHS[-1]).free, ~pinned)
 
 
 def test_steps_lead_from_row_to_row(case):
@@ -67,13 +69,13 @@ def test_steps_lead_from_row_to_row(case):
 def test_rollouts_begin_every_so_many_rows_of_a_piece(case, every):
     pieces, _, recording = case
     expected = [recording.place[piece, row] for piece, n in enumerate(pieces.lengths) for row in range(0, n, every)]
-    np.testing.assert_array_equal(Rollouts.every(every, recording).first, expected)
+    np.testing.assert_array_equal(recording.rollouts(every).first, expected)
 
 
 @pytest.mark.parametrize("every", LENGTHS)
 def test_chunks_are_the_line_and_segments_the_rollouts_in_them(case, every):
     _, _, recording = case
-    rollouts = Rollouts.every(every, recording)
+    rollouts = recording.rollouts(every)
     starts = np.random.default_rng(0).normal(size=(len(rollouts.first), 2))
     number = np.searchsorted(rollouts.first, np.arange(len(recording)), side="right") - 1  # whose an entry is
     seen = []

@@ -8,7 +8,7 @@ import pytest
 from sgpd import integrators
 from sgpd.inference.laplace.descent import Until, descend
 from sgpd.inference.laplace.linear_model import LinearModel, ShootingState
-from sgpd.inference.laplace.recording import Recording, Rollouts
+from sgpd.inference.laplace.recording import Recording
 from sgpd.inference.laplace.sampling import (
     extra_costs,
     importance_sample_size,
@@ -67,7 +67,7 @@ def case():
 def problem(posterior, recording, rows):
     """Rollouts that begin every so many rows, from the data."""
     model = LinearModel.of(posterior, EULER, recording, np.array([NOISE]))
-    rollouts = Rollouts.every(rows, recording)
+    rollouts = recording.rollouts(rows)
     return model, ShootingState(np.zeros(4), recording.states[rollouts.first], rollouts)
 
 

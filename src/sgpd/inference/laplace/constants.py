@@ -29,13 +29,11 @@ WIDTH = {"lengthscale": 5.0, "lengthscale along axes": 3.0, "variance": 6.0, "no
 # Draws (`engine.py`, `sampling.py`)
 POOL, MOST = 4, 16  # draws of the Gaussian, by which it is judged, for each that would be stored: at first, at most
 LINEAR = 0.8  # effective sample size of its draws, as a share, from which the Gaussian is taken for the posterior
-ROLLED_AT_ONCE = 64  # draws whose cost is computed together
 PROMISING = 16  # fits to randomised data, of which half must be usable for others to be made
 SEARCH_ITERATIONS = 12  # of such a fit, at most
 SEARCH_DAMPING = 5e-2
 # A search has ended when its last step lowered the cost by less; a draw's own cost varies by much more.
 SEARCH_CONVERGED = 0.5
 
-# What programs take at once (`recording.py`, `programs.py`)
-CHUNK = 512  # entries: a piece of `LONGEST` rows, most often
-BLOCK = 16  # entries whose derivatives are made together; a chunk is a multiple
+# What programs make together (`programs.py`)
+BLOCK = 16  # entries whose derivatives by the field are made at once; a chunk is a multiple

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from sgpd.data import Trajectories, Windows, windows
 from sgpd.data.smoothing import noise_std
@@ -30,7 +30,7 @@ from sgpd.inference.laplace.constants import DRAWING, LINEAR, LONGEST, MOST, POO
 from sgpd.inference.laplace.descent import Until, descend
 from sgpd.inference.laplace.evidence import Hyper, Tuned, Tuning, tune
 from sgpd.inference.laplace.linear_model import Evidence, LinearModel, ShootingState
-from sgpd.inference.laplace.recording import Recording, Rollouts
+from sgpd.inference.laplace.recording import Recording
 from sgpd.inference.laplace.sampling import (
     extra_costs,
     importance_sample_size,
@@ -111,7 +111,7 @@ def fit_laplace(
     work = np.cumsum([TUNING if index in tuned_at else 1 for index in range(len(lengths))] + [DRAWING]).tolist()
     compile_programs(tuning.model(hyper), feature_counts(guess, settings.features, settings.sampling))
     for index, length in list(enumerate(lengths))[done:]:
-        rollouts = Rollouts.every(length, recording)
+        rollouts = recording.rollouts(length)
         at = ShootingState(u, rows[rollouts.first], rollouts)
         if index not in tuned_at:
             at, found, _ = descend(tuning.model(hyper), at)

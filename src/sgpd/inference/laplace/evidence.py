@@ -27,9 +27,9 @@ from sgpd.inference.laplace.constants import (
 from sgpd.inference.laplace.descent import Descent, Until, descend
 from sgpd.inference.laplace.linear_model import Along, Evidence, Linearised, LinearModel, ShootingState
 from sgpd.inference.laplace.maximise import Evaluate, Memory, Point, maximise
-from sgpd.inference.laplace.programs import Kernels
 from sgpd.inference.laplace.recording import Recording
 from sgpd.inference.posterior.field import FieldPosterior
+from sgpd.inference.posterior.kernels import Kernels
 from sgpd.integrators import Integrator
 
 

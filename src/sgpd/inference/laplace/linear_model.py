@@ -4,7 +4,7 @@ Along a rollout x* of a reference field, to first order in a change of the field
 
     xₙ = x*ₙ + Jₙ u - Jₙ* u* + Sₙ (s - s*)
 
-with the derivatives of `programs.py`; J may be that of other kernels than those that made the rollout. With u ~ N(0, I),
+with the derivatives of `programs.py`; J may be that of other kernels than those of the rollout. With u ~ N(0, I),
 s ~ N(center, start_std²) and white noise σ this is Bayesian linear regression: with v = (s - s*) / σ and every row in
 units of its noise,
 
@@ -23,10 +23,11 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from sgpd.inference.chunks import Rollouts, chunks
 from sgpd.inference.laplace import programs
-from sgpd.inference.laplace.programs import Kernels
-from sgpd.inference.laplace.recording import Recording, Rollouts, chunks
+from sgpd.inference.laplace.recording import Recording
 from sgpd.inference.posterior.field import Features, FieldPosterior
+from sgpd.inference.posterior.kernels import Kernels
 from sgpd.integrators import Integrator
 
 LOG_TWO_PI = float(np.log(2 * np.pi))

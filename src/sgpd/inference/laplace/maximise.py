@@ -87,6 +87,8 @@ def maximise(evaluate: Evaluate, start: Point, radii: Vector, memory: Memory, en
         if np.abs(step).max() > memory.reach:
             low, high = np.maximum(low, -memory.reach), np.minimum(high, memory.reach)
             step, promised = best_step(here.gradient, memory.curvature, low, high)
+        if not promised > 0:  # the curvature is so ill-conditioned that no step can be told from none
+            return Maximum(here, memory, left)
         there, tried = Point.of(evaluate, here.x + step), tried + 1
         memory = memory.after(here, there, promised)
         if there.finite and there.value > here.value:

@@ -10,8 +10,6 @@ are those of the rollout; only Ψ changes with kernels. Ψ = Φ L⁻ᵀ for the 
 to `linear_model.py`, because J goes through a recurrence that is linear from the left.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -20,83 +18,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from sgpd.fields import Field
+from sgpd.inference.chunks import Chunk
 from sgpd.inference.laplace.constants import BLOCK
-from sgpd.inference.laplace.recording import Chunk
 from sgpd.inference.posterior.field import Features, FieldPosterior
+from sgpd.inference.posterior.kernels import Kernels
 from sgpd.integrators import Integrator
 from sgpd.xla.loops import walk
-
-
-class Kernels(NamedTuple):
-    """A posterior's latents under kernels of these logarithms; plain tuples, because these are made again and again."""
-
-    original: FieldPosterior  # without q
-    logarithms: list[Float[Array | np.ndarray, "..."]]
-    whitenings: tuple[Float[Array | np.ndarray, "_ _ _"], ...]  # L⁻¹ of every latent, group by group
-    trend_stds: tuple[Float[Array | np.ndarray, "_ _"], ...]  # of coefficients
-
-    @classmethod
-    def of(cls, posterior: FieldPosterior, logarithms: list | None = None) -> "Kernels":
-        """Its own, or others."""
-        if posterior.values:
-            posterior = replace(posterior, values=()).with_whitenings((None,) * len(posterior.groups))
-        logarithms = posterior.logarithms if logarithms is None else logarithms
-        roots = jax.tree.map(np.asarray, _prior_roots(posterior, logarithms))
-        return cls(posterior, logarithms, *roots)
-
-    @property
-    def posterior(self) -> FieldPosterior:
-        """With all that."""
-        return self.original.with_logarithms(self.logarithms).with_whitenings(self.whitenings)
-
-    def columns(self) -> Iterator[tuple[slice, Float[np.ndarray, "m m"], tuple[int, int]]]:
-        """Which unknowns are the inducing values of a latent, its L⁻¹, and its place among the latents."""
-        at = 0
-        for index, (whitenings, stds) in enumerate(zip(self.whitenings, self.trend_stds, strict=True)):
-            for latent, whitening in enumerate(whitenings):
-                yield slice(at, at + len(whitening)), whitening, (index, latent)
-                at += len(whitening) + stds.shape[1]
-
-    def heights(self, u: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
-        """L⁻ᵀ u: the heights of bumps, and coefficients of trends in their standard deviations."""
-        found = np.array(u)
-        for columns, whitening, _ in self.columns():
-            found[columns] = whitening.T @ u[columns]
-        return found
-
-    def whitened(self, by_bumps: Float[np.ndarray, "k d p"]) -> Float[np.ndarray, "k d p"]:
-        """J of J by heights: latent by latent J L⁻ᵀ."""
-        found = by_bumps.copy()
-        for columns, whitening, _ in self.columns():
-            found[:, :, columns] = by_bumps[:, :, columns] @ whitening.T
-        return found
-
-    def values(self, u: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
-        """L u: inducing values, and coefficients of trends."""
-        found = u * self._stds
-        for columns, whitening, _ in self.columns():
-            found[columns] = np.linalg.solve(whitening, u[columns])
-        return found
-
-    def unknowns(self, values: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
-        """u of those."""
-        found = values / self._stds
-        for columns, whitening, _ in self.columns():
-            found[columns] = whitening @ values[columns]
-        return found
-
-    @property
-    def _stds(self) -> Float[np.ndarray, " p"]:
-        """The standard deviations of trends' coefficients; 1 for inducing values."""
-        pairs = zip(self.whitenings, self.trend_stds, strict=True)
-        return np.concatenate([np.concatenate([np.ones(w.shape[:2]), stds], axis=1).ravel() for w, stds in pairs])
-
-
-@jax.jit
-def _prior_roots(posterior: FieldPosterior, logarithms: list):
-    posterior = posterior.with_logarithms(logarithms)
-    return tuple(g.whitening for g in posterior.groups), tuple(g.stds for g in posterior.groups)
 
 
 class Tangent(NamedTuple):
@@ -219,42 +146,3 @@ def pulled_back(
     start = (after, pull(by.whitenings)[0])
     (before, total), _ = walk(block, start, (blocks, _in_blocks(by.j, by.j.shape[0] // BLOCK)), trips, back=True)
     return before, total
-
-
-class Rolled(NamedTuple):
-    """Rollouts of drawn fields through a chunk."""
-
-    rows: Float[Array, "*draws k d"]
-    converged: Bool[Array, "*draws"]
-    residual: Float[Array, "*draws"]
-
-
-@partial(jax.jit, static_argnames="integrator")
-def roll(
-    kernels: Kernels,
-    integrator: Integrator,
-    u: Float[Array, "draws p"],
-    features: Features,
-    before: Float[Array, "draws d"],
-    chunk: Chunk,
-) -> tuple[Float[Array, "draws d"], Rolled]:
-    """The rollouts of drawn fields, which share frequencies; and where they end."""
-    posterior = kernels.posterior
-
-    def one_draw(u, weights, x, starts):
-        field = posterior.field(posterior.unravel(u), Features(features.frequencies, weights))
-        (x, converged, residual), rows = _rolled(integrator, field, x, chunk._replace(starts=starts))
-        return x, Rolled(rows, converged, residual)
-
-    return jax.vmap(one_draw)(u, features.weights, before, chunk.starts)
-
-
-def _rolled(integrator: Integrator, field: Field, x: Float[Array, " d"], chunk: Chunk):
-    def one(carry, entry):
-        (x, converged, residual), (start, begins, h) = carry, entry
-        stepped, info = integrator.advance(field, x, h)
-        idle = begins | (h == 0)
-        x = jnp.where(begins, start, stepped)
-        return (x, converged & (idle | info.converged), jnp.maximum(residual, jnp.where(idle, 0.0, info.residual))), x
-
-    return walk(one, (x, jnp.array(True), jnp.zeros(())), (chunk.starts, chunk.begins, chunk.steps), chunk.used)

@@ -1,22 +1,17 @@
-"""A recording as one line, cut into chunks of one size, so that the same compiled programs fit every recording.
+"""A recording as one line: all pieces one after the other.
 
-All pieces stand one after the other in the line. An entry is a step of the integrator; one that ends at a row of the
-recording carries what was observed there. Programs take a chunk after the other, each as far as it is filled, and hand
-on what goes on from one to the next.
+An entry is a step of the integrator; one that ends at a row of the recording carries what was observed there. Programs
+go through the line chunk by chunk (`inference/rolling.py`).
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 
 from sgpd.data import Trajectories, Windows
+from sgpd.inference.chunks import Rollouts
 from sgpd.inference.constants import START_STD
-from sgpd.inference.laplace.constants import CHUNK
-
-Numbers = Array | np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +54,13 @@ class Recording:
     def __len__(self) -> int:
         return len(self.steps)
 
+    def rollouts(self, rows: int) -> Rollouts:
+        """That begin anew every so many rows of a piece."""
+        begins = self.real & (np.arange(self.real.shape[1]) % rows == 0)
+        pinned = np.zeros(begins.shape, bool)
+        pinned[:, 0] = self.pinned
+        return Rollouts(self.place[begins], ~pinned[begins])
+
     def randomised(self, noise: np.ndarray, for_states: np.ndarray, for_starts: np.ndarray) -> "Recording":
         """With so many standard deviations of noise added to the states, and of their prior to the starts of pieces."""
         center = np.broadcast_to(self.center, for_starts.shape) + self.start_std * for_starts
@@ -69,51 +71,3 @@ def _in_line(values: np.ndarray, at: np.ndarray, real: np.ndarray, length: int) 
     line = np.zeros((length, *values.shape[2:]), values.dtype)
     line[at] = values[real]
     return line
-
-
-@dataclass(frozen=True, eq=False)
-class Rollouts:
-    """Where rollouts begin, one after the other, and which of them begin at states that are not known."""
-
-    first: Int[np.ndarray, " s"]
-    free: Bool[np.ndarray, " s"]
-
-    @classmethod
-    def every(cls, rows: int, recording: Recording) -> "Rollouts":
-        """Anew every so many rows of a piece."""
-        begins = recording.real & (np.arange(recording.real.shape[1]) % rows == 0)
-        pinned = np.zeros(begins.shape, bool)
-        pinned[:, 0] = recording.pinned
-        return cls(recording.place[begins], ~pinned[begins])
-
-    def segments(self, low: int, high: int) -> list[tuple[int, slice]]:
-        """Which rollouts go through entries low to high, and through which of those."""
-        one, end = (np.searchsorted(self.first, [low, high - 1], side="right") - 1).tolist()
-        bounds = (np.clip([*self.first[one : end + 1], high], low, high) - low).tolist()
-        return [(one + k, slice(*bounds[k : k + 2])) for k in range(end + 1 - one)]
-
-
-class Chunk(NamedTuple):
-    """Entries of the line that a program takes at once, with room for `CHUNK` of them."""
-
-    starts: Float[Numbers, "*draws k d"]  # where rollouts begin
-    begins: Bool[Numbers, " k"]
-    free: Bool[Numbers, " k"]  # which of those starts are not known
-    steps: Float[Numbers, " k"]
-    used: Int[Numbers, ""]
-
-
-def chunks(
-    steps: Float[np.ndarray, " n"], rollouts: Rollouts, starts: Float[np.ndarray, "*draws s d"]
-) -> Iterator[tuple[slice, Chunk]]:
-    """All entries, chunk by chunk."""
-    n, draws = len(steps), starts.shape[:-2]
-    for low in range(0, n, CHUNK):
-        high = min(low + CHUNK, n)
-        some = slice(*np.searchsorted(rollouts.first, [low, high]))
-        at = rollouts.first[some] - low
-        line, begins, free = np.zeros((*draws, CHUNK, starts.shape[-1])), np.zeros(CHUNK, bool), np.zeros(CHUNK, bool)
-        line[..., at, :], begins[at], free[at] = starts[..., some, :], True, rollouts.free[some]
-        padded = np.zeros(CHUNK)
-        padded[: high - low] = steps[low:high]
-        yield slice(low, high), Chunk(line, begins, free, padded, np.asarray(high - low))

@@ -15,19 +15,18 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from sgpd.arrays import on_device
-from sgpd.inference.laplace import programs
+from sgpd.inference.constants import DRAWS_AT_ONCE
 from sgpd.inference.laplace.constants import (
     PROMISING,
-    ROLLED_AT_ONCE,
     SEARCH_CONVERGED,
     SEARCH_DAMPING,
     SEARCH_ITERATIONS,
 )
 from sgpd.inference.laplace.descent import Until, descend
 from sgpd.inference.laplace.linear_model import LinearModel, Regression, ShootingState
-from sgpd.inference.laplace.recording import chunks
 from sgpd.inference.posterior.field import Features
 from sgpd.inference.posterior.joint import Drawn, Unknowns
+from sgpd.inference.rolling import rolled
 from sgpd.xla.batches import in_batches, one_lapack_thread
 from sgpd.xla.tuning import programs_at_once
 
@@ -46,17 +45,15 @@ def extra_costs(
         cost = misfit + (u**2).sum(axis=1) + (away**2).sum(axis=(1, 2))
         return cost - equations.cost(u, (starts - at.starts) / model.noise)
 
-    return in_batches(batch, (drawn.unknowns, weights), ROLLED_AT_ONCE)
+    return in_batches(batch, (drawn.unknowns, weights), DRAWS_AT_ONCE)
 
 
 def _misfits(model: LinearModel, at: ShootingState, drawn: Drawn) -> Float[np.ndarray, " draws"]:
     """Squares of the residuals of rollouts, in units of the noise."""
-    (u, starts), features = drawn
-    recording, x, total = model.recording, np.zeros((len(u), len(model.noise))), np.zeros(len(u))
-    for rows, chunk in chunks(recording.steps, at.rollouts, starts):
-        x, rolled = programs.roll(model.kernels, model.integrator, u, features, x, chunk)
-        error = (np.asarray(rolled.rows)[:, : rows.stop - rows.start] - recording.states[rows]) / model.noise
-        total += np.where(recording.observed[rows], error**2, 0.0).sum(axis=(1, 2))
+    recording, total = model.recording, np.zeros(len(drawn.unknowns.u))
+    for entries, found in rolled(model.kernels, model.integrator, drawn, recording.steps, at.rollouts):
+        error = (found.rows - recording.states[entries]) / model.noise
+        total += np.where(recording.observed[entries], error**2, 0.0).sum(axis=(1, 2))
     return total
 
 

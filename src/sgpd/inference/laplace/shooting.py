@@ -18,7 +18,7 @@ from jaxtyping import Float
 from sgpd.inference.initial import gaussians
 from sgpd.inference.laplace.descent import descend
 from sgpd.inference.laplace.linear_model import LinearModel, ShootingState
-from sgpd.inference.laplace.recording import Recording, Rollouts
+from sgpd.inference.laplace.recording import Recording
 from sgpd.inference.posterior.field import FieldPosterior
 
 
@@ -37,7 +37,7 @@ def multiple_shooting(
     u, recording = np.asarray(posterior.flat_mean), model.recording
     line = recording.in_line(rows)
     for length in lengths:
-        rollouts = Rollouts.every(length, recording)
+        rollouts = recording.rollouts(length)
         at, found, _ = descend(model, ShootingState(u, line[rollouts.first], rollouts))
         u, line = at.u, found.along.rows
         covariance = np.linalg.inv(found.equations.solve(u).precision)
