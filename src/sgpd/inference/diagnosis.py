@@ -109,6 +109,8 @@ def _draws(facts: FitFacts) -> str:
             said = f"{drawn}, by how well they fit the recording; {facts.stored_draws} are kept, chosen by that."
         case "randomised":
             said = f"{drawn}, so {facts.stored_draws} draws by randomise-then-optimise are kept instead."
+        case "unsearched":
+            said = f"{drawn}: the Gaussian is taken for it, because the recording is too long to draw otherwise."
         case _:
             said = f"{drawn}, and most fits to randomised data failed."
     return f"{said} Drawn fields do not vary between the inducing points." if facts.features_dropped else said
@@ -119,6 +121,13 @@ def _bands(facts: FitFacts) -> Check | None:
     title, remedy = "draws of the posterior", f"Use more inducing points ({MORE})."
     if facts.draws == "failed":
         sentence = "Drawing fields that fit the recording failed: the best estimate stands, the bands mean nothing."
+        return Check(CheckId.DRAWS, title, None, None, "ATTENTION", sentence, remedy)
+    if facts.draws == "unsearched":
+        sentence = (
+            "The posterior is not Gaussian but is drawn from as if it were: the recording is too long for draws by "
+            "randomise-then-optimise, and the bands may be too narrow or too wide."
+        )
+        remedy = "Fit fewer rows (`--rows 20000`, in Python `inference=Laplace(rows=20000)`)."
         return Check(CheckId.DRAWS, title, None, None, "ATTENTION", sentence, remedy)
     if facts.features_dropped:
         sentence = (

@@ -17,7 +17,7 @@ class FitFacts:
     steps_converged: float  # share of the best rollout's steps; explicit ones always do
     worst_residual: float  # of any stage of them
     autocorrelation_times: tuple[float, ...]  # of residuals, in rows, by channel; 1 where they are white
-    draws: str  # how they are made: "gaussian", "weighed", "randomised", or "failed"
+    draws: str  # how they are made: "gaussian", "weighed", "randomised", "unsearched" or "failed"
     drawn: int  # from the Gaussian, to judge it
     importance_sample_size: float  # effective, of those
     stored_draws: int

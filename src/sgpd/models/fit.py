@@ -17,7 +17,7 @@ from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.facts import Epoch, History, Selection
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.laplace.constants import LONGEST
-from sgpd.inference.laplace.engine import Laplace, fit_laplace
+from sgpd.inference.laplace.engine import Laplace, fit_laplace, tuned_on
 from sgpd.inference.options import FitOptions, Progress
 from sgpd.inference.posterior.field import FieldPosterior, feature_counts
 from sgpd.inference.posterior.joint import Joint
@@ -35,7 +35,6 @@ from sgpd.xla.tuning import tune_unless_told_not_to
 
 STARTS = ("latent", "known", "observed")
 
-MOST = 4000  # rows; of a longer recording, excerpts
 _LONG = 0.7  # radians of the motion in one step: a symmetric method of order 2 is enough for shorter ones
 ENGINES = {"laplace": Laplace, "variational": Variational}
 
@@ -79,7 +78,7 @@ def fit(
     tune_unless_told_not_to()
     seeds = [seed] if isinstance(seed, int) else list(seed)
     whole = _one_each(data, Trajectories, len(seeds), "data")
-    recordings = [rows_used(recording) for recording in whole]
+    recordings = [tuned_on(recording) for recording in whole]
     structure = get_structure(structure) if isinstance(structure, str) else structure
     structure = structure.named(recordings[0].names)
     method = choose_integrator(integrator, structure, whole[0])
@@ -96,7 +95,7 @@ def fit(
         guesses = [guess(*each) for each in zip(recordings, guesses, strict=True)]
         options = FitOptions(method, settings, x0, progress, checkpoint)
         if isinstance(settings, Laplace):
-            models = [_laplace(*one, options) for one in zip(recordings, guesses, seeds, strict=True)]
+            models = [_laplace(*one, options) for one in zip(whole, guesses, seeds, strict=True)]
             if integrator == "auto":
                 chosen = (
                     f"Integrator: {method.name} (order {method.order}), chosen for '{structure.name}' and this step."
@@ -104,19 +103,31 @@ def fit(
                 models = [dataclasses.replace(model, remarks=(chosen, *model.remarks)) for model in models]
         else:
             models = _variational(recordings, guesses, seeds, options)
-    models = [_noting_excerpts(model, *each) for model, *each in zip(models, recordings, whole, strict=True)]
+    models = [_noting_excerpts(model, data) for model, data in zip(models, whole, strict=True)]
     return models[0] if isinstance(seed, int) else models
 
 
-def rows_used(data: Trajectories) -> Trajectories:
-    """What a fit takes of a recording: all of it, or of a long one excerpts."""
-    return excerpts(data, MOST, LONGEST)
+def rows_used(data: Trajectories, settings: Laplace | Variational) -> Trajectories:
+    """What an engine takes of a recording: all of it, or excerpts of a long one."""
+    if isinstance(settings, Variational):
+        return tuned_on(data)
+    return data if settings.rows is None else excerpts(data, settings.rows, LONGEST)
 
 
-def _noting_excerpts(model: Model, used: Trajectories, whole: Trajectories) -> Model:
-    if used.rows == whole.rows:
+def _noting_excerpts(model: Model, whole: Trajectories) -> Model:
+    tuned, used, stretches = (
+        tuned_on(whole).rows,
+        model.facts.recording.rows,
+        f"stretches of {LONGEST} rows, spread evenly",
+    )
+    if used < whole.rows:
+        said = f"The fit used {used:,} of {whole.rows:,} rows: {stretches}."
+    elif tuned < whole.rows:
+        said = (
+            f"Kernels and noise were chosen on {tuned:,} of {whole.rows:,} rows ({stretches}); the rest is of all rows."
+        )
+    else:
         return model
-    said = f"The fit used {used.rows:,} of {whole.rows:,} rows: stretches of {LONGEST} rows, spread evenly."
     return dataclasses.replace(model, remarks=(*model.remarks, said))
 
 
@@ -169,6 +180,7 @@ def _guess(
 
 
 def _laplace(data: Trajectories, guess: FieldPosterior, seed: int, options: FitOptions) -> Model:
+    data = rows_used(data, options.settings)
     found = fit_laplace(data, guess, options, seed)
     for check in found.diagnosis.checks:
         if check.verdict in TOLD:
@@ -235,7 +247,7 @@ def choose_integrator(integrator: str | Integrator, structure: Structure, data: 
     if integrator != "auto":
         return get_integrator(integrator)
     usual, for_long_steps = structure.integrators
-    if usual == for_long_steps or _turn(rows_used(data)) < _LONG:
+    if usual == for_long_steps or _turn(tuned_on(data)) < _LONG:
         return get_integrator(usual)
     return get_integrator(for_long_steps)
 

@@ -20,7 +20,7 @@ from sgpd.xla.tuning import programs_at_once
 
 
 def compile_programs(model: LinearModel, features: tuple[int, ...]):
-    """Those of stages and evidence; while the fit goes on, that by which draws with so many features are rolled, too."""
+    """Those of stages and evidence; while the fit goes on, that by which draws with such features are rolled, too."""
     if programs_at_once() < 2:  # threads of XLA could wait for one another
         return
     pool = ThreadPoolExecutor(max_workers=1)

@@ -3,6 +3,7 @@
 # Stages (`engine.py`)
 SHORT = 20  # rows between restarts in the first stage
 LONGEST = 500  # rows of one rollout; a longer recording is cut
+TUNED_ON = 4000  # rows, about, at most: of a longer recording kernels and noise are tuned on excerpts
 TUNING, DRAWING = 6, 6  # how much longer it takes to tune kernels and noise, and to draw, than to fit once
 
 # Levenberg-Marquardt (`descent.py`)
@@ -10,6 +11,10 @@ ITERATIONS = 30  # at most, a stage
 DAMPING, STIFF = 1e-2, 1e8  # at first, and beyond which there is nothing left to try
 ENOUGH = 1e-3  # a fall of the cost by less than this share ends a stage
 TIGHT = 1e-4  # the same for the stages in which kernels and noise are tuned
+
+# The starts of pieces that were not tuned on (`starts.py`)
+START_ITERATIONS = 4  # a stage
+LONGER = 5  # times, from stage to stage
 
 # Kernels and noise by the evidence (`evidence.py`)
 ROUNDS = 24  # at most
@@ -28,12 +33,17 @@ WIDTH = {"lengthscale": 5.0, "lengthscale along axes": 3.0, "variance": 6.0, "no
 
 # Draws (`engine.py`, `sampling.py`)
 POOL, MOST = 4, 16  # draws of the Gaussian, by which it is judged, for each that would be stored: at first, at most
+MANY = 12  # pieces of a long recording, from which draws are weighed without the scatter of their starts
 LINEAR = 0.8  # effective sample size of its draws, as a share, from which the Gaussian is taken for the posterior
+SEARCHED = 20_000  # rows, at most, of a recording to which such fits are made: each goes through all of them
 PROMISING = 16  # fits to randomised data, of which half must be usable for others to be made
 SEARCH_ITERATIONS = 12  # of such a fit, at most
 SEARCH_DAMPING = 5e-2
 # A search has ended when its last step lowered the cost by less; a draw's own cost varies by much more.
 SEARCH_CONVERGED = 0.5
+
+# What is kept of a linearisation (`linear_model.py`): more than the rows that are tuned on, with ten steps a row
+KEPT = 1 << 16  # entries, at most, whose derivatives stay in memory
 
 # What programs make together (`programs.py`)
 BLOCK = 16  # entries whose derivatives by the field are made at once; a chunk is a multiple

@@ -16,7 +16,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
-from sgpd.data import Trajectories, Windows, windows
+from sgpd.data import Trajectories, Windows, excerpts, windows
 from sgpd.data.smoothing import noise_std
 from sgpd.errors import NumericalFailure, Outcome
 from sgpd.gp import Kernel, SquaredExponential
@@ -26,10 +26,23 @@ from sgpd.inference.diagnosis import Diagnosis, diagnose
 from sgpd.inference.facts import FitFacts, History, Round, history_of, plain
 from sgpd.inference.initial import gaussians
 from sgpd.inference.laplace.compiling import compile_programs
-from sgpd.inference.laplace.constants import DRAWING, LINEAR, LONGEST, MOST, POOL, SHORT, TIGHT, TUNING
+from sgpd.inference.laplace.constants import (
+    DRAWING,
+    LINEAR,
+    LONGER,
+    LONGEST,
+    MANY,
+    MOST,
+    POOL,
+    SEARCHED,
+    SHORT,
+    TIGHT,
+    TUNED_ON,
+    TUNING,
+)
 from sgpd.inference.laplace.descent import Until, descend
 from sgpd.inference.laplace.evidence import Hyper, Tuned, Tuning, tune
-from sgpd.inference.laplace.linear_model import Evidence, LinearModel, ShootingState
+from sgpd.inference.laplace.linear_model import LinearModel, ShootingState, Solution
 from sgpd.inference.laplace.recording import Recording
 from sgpd.inference.laplace.sampling import (
     extra_costs,
@@ -38,6 +51,7 @@ from sgpd.inference.laplace.sampling import (
     resampled,
     weights_of,
 )
+from sgpd.inference.laplace.starts import found_starts
 from sgpd.inference.options import FitOptions
 from sgpd.inference.posterior.field import FieldPosterior, feature_counts, sample_features
 from sgpd.inference.posterior.joint import Drawn, Joint, Stored, Stream, Unknowns
@@ -55,6 +69,7 @@ class Laplace:
     noise_std: Sequence[float] | np.ndarray | None = None  # known beforehand; None: found
     features: int | None = None  # random ones for each latent; None: by dimension
     sampling: Sampling = "quasi"  # of the features' frequencies
+    rows: int | None = None  # at most, spread evenly in stretches; None: all
     stored: int = 128  # draws that are kept where a Gaussian does not describe the posterior
     noise: InitVar[Sequence[float] | np.ndarray | None] = None  # old name of noise_std
     spread: InitVar[Sampling | None] = None  # old name of sampling
@@ -93,8 +108,10 @@ def fit_laplace(
     """Fit one recording (or several runs of one system), in pieces of at most `longest` rows.
 
     Where rollouts over such pieces are so unstable that nothing is left of the evidence but rounding, they are halved.
+    Kernels and noise of a long recording are tuned on excerpts; the posterior is that of all rows.
     """
-    settings, integrator = options.settings, options.integrator
+    settings, integrator, whole = options.settings, options.integrator, data
+    data = tuned_on(whole)
     pieces = windows(data, min(max(map(len, data.runs)), longest))
     pinned = pinned_starts(pieces, options.x0)
     lengths = _lengths(pieces.states.shape[1])
@@ -128,16 +145,26 @@ def fit_laplace(
         if half < SHORT or not np.isfinite(history[0].objective):
             raise NumericalFailure(Outcome.DIVERGED)
         # The checkpoint is that of the longer pieces, whose fit goes on to here again.
-        return fit_laplace(data, guess, replace(options, checkpoint=None), seed, longest=half)
+        return fit_laplace(whole, guess, replace(options, checkpoint=None), seed, longest=half)
     optimum = _Optimum(tuning, tuned, settings)
+    if whole is not data:
+        pieces = windows(whole, lengths[-1])
+        pinned = pinned_starts(pieces, options.x0)
+        optimum = optimum.over(Recording.of(whole, pieces, pinned), smoothed_rows(whole, pieces, pinned))
     how = optimum.steps()
     history[-1] = replace(history[-1], **how)
-    fitted, rows = pieces.with_exact_starts(pinned), recording.in_pieces(rows)
+    fitted = pieces.with_exact_starts(pinned)
+    rows = optimum.tuning.recording.in_pieces(optimum.tuned.found.along.rows)
     times = autocorrelation_times(fitted, rows)
     posterior, joint, facts = _posterior(optimum, times, how, seed)
     options.report(work[-1], work[-1])
-    diagnosis = diagnose(data, fitted, posterior, rows, tuned.noise, facts)
+    diagnosis = diagnose(whole, fitted, posterior, rows, tuned.noise, facts)
     return PosteriorResult(posterior, tuned.noise, joint, pieces, tuple(history), facts, diagnosis)
+
+
+def tuned_on(data: Trajectories) -> Trajectories:
+    """The rows on which kernels and noise are tuned: all, or excerpts of a long recording."""
+    return excerpts(data, TUNED_ON, LONGEST)
 
 
 def _lengths(rows: int) -> list[int]:
@@ -165,21 +192,30 @@ class _Optimum(NamedTuple):
         """Those kernels."""
         return self.tuned.hyper.kernels(self.tuning.original)
 
-    def evidence(self) -> Evidence:
-        """The linear model there."""
-        return self.model.evidence(self.tuned.at, self.tuned.found.along)
+    def solution(self) -> Solution:
+        """Of the linear model there."""
+        return self.tuned.found.equations.solve(self.tuned.at.u)
+
+    def over(self, recording: Recording, smoothed: np.ndarray) -> "_Optimum":
+        """The best field of another recording, given where splines see it, under the same kernels and noise."""
+        tuning = replace(self.tuning, recording=recording)
+        model, rows = tuning.model(self.tuned.hyper), recording.place.shape[1]
+        lengths = [length for length in (SHORT, LONGER * SHORT) if length < rows] + [rows]
+        at = found_starts(model, self.tuned.at.u, recording.in_line(smoothed), lengths)
+        at, found, _ = descend(model, at, Until(TIGHT))
+        return self._replace(tuning=tuning, tuned=self.tuned._replace(at=at, found=found))
 
     def joint(self) -> Joint:
         """The Gaussian around it."""
         at, equations = self.tuned.at, self.tuned.found.equations
         best, pinned = Unknowns(at.u, at.starts), self.tuning.recording.pinned
-        return Joint.laplace(best, equations, equations.solve(at.u), pinned, self.tuned.noise)
+        return Joint.laplace(best, equations, self.solution(), pinned, self.tuned.noise)
 
     def steps(self) -> dict[str, float]:
         """How the stage equations of its steps were solved."""
         along, count = self.tuned.found.along, np.count_nonzero(self.tuning.recording.steps)
         failed = np.count_nonzero(~along.converged)
-        return {"steps_converged": 1 - failed / max(count, 1), "worst_residual": along.residual}
+        return {"steps_converged": 1 - failed / max(count, 1), "worst_residual": float(along.residuals.max())}
 
     def with_inflated_noise(self, times: np.ndarray) -> "_Optimum":
         """Under the same kernels, with σ² of each channel so many times larger: that many rows count as one."""
@@ -192,7 +228,7 @@ def _posterior(
     optimum: _Optimum, times: np.ndarray, how: dict[str, float], seed: int
 ) -> tuple[FieldPosterior, Joint, FitFacts]:
     """The posterior around the optimum, given the autocorrelation times of residuals, and facts about it."""
-    evidence, settings = optimum.evidence(), optimum.settings
+    solution, settings = optimum.solution(), optimum.settings
     asked = feature_counts(optimum.posterior, settings.features, settings.sampling)
     counted = optimum.with_inflated_noise(times) if (times > 1).any() else optimum
     tuned, posterior, joint = counted.tuned, counted.posterior, counted.joint()
@@ -203,11 +239,10 @@ def _posterior(
     joint = replace(joint, stored=draws.stored)
     root = np.asarray(joint.root)
     values = gaussians(posterior.whitened, np.asarray(joint.mean), root @ root.T)
-    precision = evidence.solution.precision
     facts = FitFacts(
-        log_evidence=float(evidence.log_evidence),
+        log_evidence=optimum.model.log_evidence(solution, len(optimum.tuned.at.starts)),
         parameters=joint.mean.size,
-        effective_parameters=float(joint.mean.size - np.trace(np.linalg.inv(precision))),
+        effective_parameters=float(joint.mean.size - np.trace(np.linalg.inv(solution.precision))),
         converged=tuned.converged,
         **how,
         autocorrelation_times=tuple(times.tolist()),
@@ -223,7 +258,10 @@ def _posterior(
 
 
 class _Draws(NamedTuple):
-    """How the posterior is drawn from: gaussian, weighed, randomised, or failed (which leaves the Gaussian)."""
+    """How the posterior is drawn from: gaussian, weighed, randomised, or failed (which leaves the Gaussian).
+
+    Unsearched: the Gaussian does not describe it, and the recording is too long for anything better.
+    """
 
     kind: str
     drawn: int  # from the Gaussian
@@ -246,6 +284,8 @@ def _draws(optimum: _Optimum, joint: Joint, features: tuple[int, ...], seed: int
     if effective >= settings.stored:
         kept = resampled(Stream.CHOSEN.of(seed), weights, settings.stored)
         return _Draws("weighed", pool, effective, Stored.of(drawn.unknowns, kept, seed))
+    if len(model.recording) > SEARCHED:
+        return _Draws("unsearched", pool, effective)
     rng, count = Stream.RANDOMISED.of(seed), settings.stored
     random = sample_features(Stream.FEATURES.of(seed), optimum.posterior, features, settings.sampling, count)
     found, ok = randomise_then_optimise(model, at, random, rng)
@@ -259,7 +299,14 @@ def _draws(optimum: _Optimum, joint: Joint, features: tuple[int, ...], seed: int
 def _weighed(
     optimum: _Optimum, joint: Joint, pool: int, features: tuple[int, ...], seed: int
 ) -> tuple[Drawn, np.ndarray]:
-    """So many draws of the Gaussian for each that would be stored, and what they weigh in the posterior."""
+    """So many draws of the Gaussian for each that would be stored, and what they weigh in the posterior.
+
+    Weights in many dimensions are useless, however little each of them adds. So in a long recording of many pieces a
+    draw's values are weighed alone, with the starts that are expected with them.
+    """
     model, settings, tuned = optimum.model, optimum.settings, optimum.tuned
     drawn = joint.draw(seed, pool * settings.stored, optimum.posterior, features, settings.sampling)
-    return drawn, weights_of(extra_costs(model, tuned.at, tuned.found.equations, drawn))
+    weighed = drawn
+    if len(model.recording) > TUNED_ON and len(tuned.at.starts) > MANY:
+        weighed = drawn._replace(unknowns=joint.with_expected_starts(drawn.unknowns))
+    return drawn, weights_of(extra_costs(model, tuned.at, tuned.found.equations, weighed))

@@ -25,6 +25,7 @@ from jaxtyping import Bool, Float
 
 from sgpd.inference.chunks import Rollouts, chunks
 from sgpd.inference.laplace import programs
+from sgpd.inference.laplace.constants import KEPT
 from sgpd.inference.laplace.recording import Recording
 from sgpd.inference.posterior.field import Features, FieldPosterior
 from sgpd.inference.posterior.kernels import Kernels
@@ -48,7 +49,7 @@ class Along(NamedTuple):
     by_start: Float[np.ndarray, "n d d"]
     explained: Float[np.ndarray, "n d"]  # J* u*
     converged: Bool[np.ndarray, " n"]
-    residual: float  # the worst
+    residuals: Float[np.ndarray, " n"]  # of stage equations
     tangents: list[tuple[slice, programs.Tangent]]
 
 
@@ -159,19 +160,44 @@ class LinearModel:
         """p."""
         return sum(count * m for count, m in (g.unknowns for g in self.kernels.original.groups))
 
-    def rolled(self, at: ShootingState) -> Along:
-        """The rollouts of an iterate; what they explain is not known yet."""
+    def linearise(self, at: ShootingState) -> Linearised:
+        """The linear model around an iterate, and what the iterate costs.
+
+        Of a recording of more than `KEPT` entries no derivatives are kept: chunks are made, added up and forgotten.
+        """
         d, n = len(self.noise), len(self.recording)
-        before, tangents = (np.zeros(d), np.zeros((d, d))), []
+        along = Along(np.empty((n, d)), np.empty((n, d, d)), np.empty((n, d)), np.empty(n, bool), np.empty(n), [])
+        equations = self._regression(at, self._weighed(along, self._rolled(at, along)))
+        return Linearised(along, equations, self.cost(at, along))
+
+    def _rolled(self, at: ShootingState, along: Along) -> Iterator[tuple[slice, Float[np.ndarray, "k d p"]]]:
+        """The rollouts of an iterate and J by the heights of bumps, chunk by chunk; what is found is noted."""
+        d, heights = len(self.noise), self.kernels.heights(at.u)
+        before, j_before = (np.zeros(d), np.zeros((d, d))), np.zeros((d, self.size))
         for rows, chunk in chunks(self.recording.steps, at.rollouts, at.starts):
             before, tangent = programs.tangent(self.kernels, self.integrator, at.u, self.features, before, chunk)
-            tangents.append((rows, tangent))
-        whole = lambda name: np.concatenate([np.asarray(getattr(t, name))[: r.stop - r.start] for r, t in tangents])
-        rows, by_start, converged = map(whole, ("rows", "by_start", "converged"))
-        return Along(rows, by_start, np.zeros((n, d)), converged, float(whole("residual").max()), tangents)
+            j_before, by_bumps = programs.by_bumps(self.kernels, j_before, tangent, chunk.used)
+            used = rows.stop - rows.start
+            by_bumps = np.asarray(by_bumps)[:used]
+            x, _, _, _, by_start, *went = (np.asarray(leaf)[:used] for leaf in tangent)
+            along.rows[rows], along.by_start[rows], along.explained[rows] = x, by_start, by_bumps @ heights
+            along.converged[rows], along.residuals[rows] = went
+            if len(self.recording) <= KEPT:
+                along.tangents.append((rows, tangent))
+            yield rows, by_bumps
+
+    def rows(self, at: ShootingState) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n d d"]]:
+        """The rollouts of an iterate and their derivatives by the starts alone."""
+        d, n = len(self.noise), len(self.recording)
+        rows, by_start, before = np.empty((n, d)), np.empty((n, d, d)), (np.zeros(d), np.zeros((d, d)))
+        for some, chunk in chunks(self.recording.steps, at.rollouts, at.starts):
+            before, tangent = programs.tangent(self.kernels, self.integrator, at.u, self.features, before, chunk)
+            used = some.stop - some.start
+            rows[some], by_start[some] = np.asarray(tangent.rows)[:used], np.asarray(tangent.by_start)[:used]
+        return rows, by_start
 
     def derivatives(self, along: Along) -> Iterator[tuple[slice, Float[np.ndarray, "k d p"]]]:
-        """J by the heights of bumps under these kernels, chunk by chunk."""
+        """J by the heights of bumps under these kernels, chunk by chunk, of rollouts whose derivatives were kept."""
         before = np.zeros((len(self.noise), self.size))
         for rows, tangent in along.tangents:
             used = rows.stop - rows.start
@@ -182,15 +208,6 @@ class LinearModel:
         """The normal equations; kernels and noise may be others than those that made the rollout."""
         return self._regression(at, self._weighed(along, self.derivatives(along)))
 
-    def linearise(self, at: ShootingState) -> Linearised:
-        """The linear model around an iterate, and what the iterate costs."""
-        along = self.rolled(at)
-        derivatives, heights = list(self.derivatives(along)), self.kernels.heights(at.u)
-        for rows, by_bumps in derivatives:
-            along.explained[rows] = by_bumps @ heights
-        equations = self._regression(at, self._weighed(along, derivatives))
-        return Linearised(along, equations, self.cost(at, along))
-
     def cost(self, at: ShootingState, along: Along) -> float:
         """What is minimised: misfit of the rows, and how far u and the free starts are from their prior means."""
         recording = self.recording
@@ -199,15 +216,18 @@ class LinearModel:
         return float((error**2).sum() + ((at.u - self.prior_mean) ** 2).sum() + (away**2).sum())
 
     def evidence(self, at: ShootingState, along: Along) -> Evidence:
-        """log p(x̂) of the linear model: the fit, less what the parameters were free to do; and its gradient."""
+        """That of the linear model, and its gradient."""
         weighed = list(self._weighed(along, self.derivatives(along)))
         equations = self._regression(at, weighed)
         solution = equations.solve(at.u)
-        count = self.recording.observed.sum(axis=0)
-        free_to_do = solution.log_determinant - len(at.starts) * np.log(self.prior).sum()
-        value = -(solution.cost + free_to_do) / 2 - count @ (np.log(self.noise) + LOG_TWO_PI / 2)
         by_logarithms, by_noise = self._gradient(at, along, weighed, equations, solution)
-        return Evidence(float(value), by_logarithms, by_noise - count, solution)
+        return Evidence(self.log_evidence(solution, len(at.starts)), by_logarithms, by_noise, solution)
+
+    def log_evidence(self, solution: Solution, starts: int) -> float:
+        """log p(x̂) of the linear model with so many starts: the fit, less what the parameters were free to do."""
+        count = self.recording.observed.sum(axis=0)
+        free_to_do = solution.log_determinant - starts * np.log(self.prior).sum()
+        return float(-(solution.cost + free_to_do) / 2 - count @ (np.log(self.noise) + LOG_TWO_PI / 2))
 
     def moved(self, at: ShootingState, equations: Regression, u: np.ndarray, damping: float = 0.0) -> ShootingState:
         """To these values, and to the starts that are best with them."""
@@ -284,7 +304,7 @@ class LinearModel:
         from_prior = v - self._away(at)
         spread_of_v = np.diagonal(of_starts, axis1=1, axis2=2)
         of_prior = 1 - self.prior * (from_prior**2 + from_prior * self._away(at) + spread_of_v)
-        return by_logarithms, by_noise + of_prior.sum(axis=0)
+        return by_logarithms, by_noise + of_prior.sum(axis=0) - self.recording.observed.sum(axis=0)
 
     def _pulled_back(self, after, by_j, by_bumps, tangent):
         """Through the whitening and through the recurrence of J."""

@@ -61,6 +61,20 @@ class Recording:
         pinned[:, 0] = self.pinned
         return Rollouts(self.place[begins], ~pinned[begins])
 
+    def of_pieces(self, chosen: Int[np.ndarray, " c"]) -> "Recording":
+        """Some of the pieces."""
+        first, last = self.place[chosen, 0], self.place[chosen, -1]
+        lengths = last - first + 1
+        shift = np.cumsum(lengths) - lengths - first
+        entries = np.repeat(-shift, lengths) + np.arange(lengths.sum())
+        states, observed, steps = (each[entries] for each in (self.states, self.observed, self.steps))
+        place, center = (
+            self.place[chosen] + shift[:, None],
+            self.center if self.center.ndim == 1 else self.center[chosen],
+        )
+        real, pinned = self.real[chosen], self.pinned[chosen]
+        return Recording(states, observed, steps, place, real, pinned, center, self.start_std)
+
     def randomised(self, noise: np.ndarray, for_states: np.ndarray, for_starts: np.ndarray) -> "Recording":
         """With so many standard deviations of noise added to the states, and of their prior to the starts of pieces."""
         center = np.broadcast_to(self.center, for_starts.shape) + self.start_std * for_starts

@@ -21,6 +21,7 @@ from sgpd.inference.laplace.constants import (
     SEARCH_CONVERGED,
     SEARCH_DAMPING,
     SEARCH_ITERATIONS,
+    TUNED_ON,
 )
 from sgpd.inference.laplace.descent import Until, descend
 from sgpd.inference.laplace.linear_model import LinearModel, Regression, ShootingState
@@ -34,7 +35,22 @@ from sgpd.xla.tuning import programs_at_once
 def extra_costs(
     model: LinearModel, at: ShootingState, equations: Regression, drawn: Drawn
 ) -> Float[np.ndarray, " draws"]:
-    """By how much more draws cost than the linear model around the optimum says: 0 where that model is right."""
+    """By how much more draws cost than the linear model around the optimum says: 0 where that model is right.
+
+    Of a long recording pieces that are spread evenly stand for all.
+    """
+    pieces = len(at.starts)
+    few = -(-pieces // max(len(model.recording) // TUNED_ON, 1))
+    if few == pieces:
+        return _extra_costs(model, at, equations, drawn)
+    chosen = np.linspace(0, pieces - 1, few).round().astype(int)
+    part = replace(model, recording=model.recording.of_pieces(chosen))
+    there = ShootingState(at.u, at.starts[chosen], part.recording.rollouts(part.recording.place.shape[1]))
+    some = drawn._replace(unknowns=Unknowns(drawn.unknowns.u, np.asarray(drawn.unknowns.starts)[:, chosen]))
+    return _extra_costs(part, there, part.linearise(there).equations, some) * pieces / few
+
+
+def _extra_costs(model: LinearModel, at: ShootingState, equations: Regression, drawn: Drawn):
     recording, free = model.recording, at.rollouts.free
     frequencies, weights = drawn.features
 

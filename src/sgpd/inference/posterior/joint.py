@@ -170,6 +170,11 @@ class Joint(eqx.Module):
         own = np.einsum("wij,swj->swi", start_root, normal(Stream.STARTS, *starts.shape))
         return Unknowns(on_device(mean + away), on_device(starts + np.einsum("wip,sp->swi", gain, away) + own))
 
+    def with_expected_starts(self, drawn: Unknowns) -> Unknowns:
+        """Draws with the starts that the Gaussian expects with their values."""
+        away = np.asarray(drawn.u) - np.asarray(self.mean)
+        return Unknowns(drawn.u, np.asarray(self.starts) + np.einsum("wip,sp->swi", np.asarray(self.gain), away))
+
     def start_covariance(self, piece: int) -> np.ndarray:
         """Of the start of one piece."""
         through, own = np.asarray(self.gain)[piece] @ np.asarray(self.root), np.asarray(self.start_root)[piece]

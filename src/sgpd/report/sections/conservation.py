@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from sgpd.checks import CheckId, determinant_error, step_jacobian, symplectic_defect
 from sgpd.fields import Field, taken
 from sgpd.inference.course import Course
-from sgpd.models.fit import rows_used
+from sgpd.inference.laplace.engine import tuned_on
 from sgpd.plots.marks import (
     BLUE,
     CYCLE,
@@ -151,8 +151,8 @@ def _single_steps(material: Material, view: View) -> Figure:
 def _along_recording(material: Material, kept: Kept) -> Figure:
     plots = tuple(_course_plot(material, kept.name, name, course) for name, course in recorded_courses(material, kept))
     said = material.assessment.sentences(CheckId.RECORDED_ENERGY)
-    if rows_used(material.data).rows < material.data.rows:
-        said.append("Of long runs the stretches that were fitted are shown.")
+    if tuned_on(material.data).rows < material.data.rows:
+        said.append("Of long runs stretches are shown.")
     level = ["H is 0 at the recording's mean state, or at its lowest."] if kept.name == ENERGY.name else []
     title = "The recording's own energy" if kept.name == ENERGY.name else "The recording's own xᵀQx"
     return Figure("recorded", title, plots, " ".join([plots[0].alt, *level, *said]), RECORDED, "Run")

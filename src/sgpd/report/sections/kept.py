@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from sgpd.arrays import Scalar, State
 from sgpd.fields import Field
 from sgpd.inference.course import Course, along_recording
-from sgpd.models.fit import rows_used
+from sgpd.inference.laplace.engine import tuned_on
 from sgpd.report.material import Material
 
 
@@ -56,7 +56,7 @@ def recorded_courses(material: Material, kept: Kept) -> list[tuple[str, Course]]
     """A kept quantity along the fitted rows of each run that the page shows, as the diagnosis follows them: (name,
     course).
     """
-    field, rows = material.mean, rows_used(material.data)
+    field, rows = material.mean, tuned_on(material.data)
     quantity = lambda x: kept.of(field, x)
     rest = float(quantity(jnp.asarray(material.data.center)))  # about where it would be at rest
     names = [view.name for view in material.views if view.fitted is not None] or [material.data.run_names[0]]
