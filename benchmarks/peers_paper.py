@@ -202,10 +202,12 @@ def default_fit(repeats: int) -> list[Row]:
 
 def _fit_in_a_fresh_process(file: Path):
     """From the start of Python to the fitted model, with no compiled program to be found anywhere."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("JAX_COMPILATION_CACHE")}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("JAX_COMPILATION_CACHE")}
     code = (
         "import sys, peers_fits, sgpd; "
         "peers_fits.fit_recording(sgpd.Trajectories.read(sys.argv[1], time='t', state=['p', 'q']), 0)"
     )
     here = Path(__file__).resolve().parent
-    subprocess.run([sys.executable, "-c", code, str(file)], check=True, cwd=here, env=environment)
+    with TemporaryDirectory() as cache:
+        environment = kept | {"XDG_CACHE_HOME": cache}
+        subprocess.run([sys.executable, "-c", code, str(file)], check=True, cwd=here, env=environment)
