@@ -1,10 +1,12 @@
 """Speed against peers: each pair side by side in one process, in turns; medians of repeats with quartiles.
 
     pip install -e '.[bench]'
-    python benchmarks/peers.py [NAME ...] [--repeats N] [--out build/performance]
+    python benchmarks/peers.py [NAME ...] [--repeats 7] [--paths 1 64 1024] [--steps 100] [--recordings 3]
+        [--out build/performance]
 
 prints one table of ratios and writes it to OUT/peers.md and OUT/peers.json. Every pair is first asserted to give the
-same numbers. What is compared, and how each peer is given its own best way, stands in the file of each part.
+same numbers, to what rounding becomes on the way. What is compared, and how each peer is given its own best way, stands
+in the file of each part.
 """
 
 import argparse
@@ -22,11 +24,11 @@ from peers_diffrax import diffrax_adaptive, diffrax_equal_step
 from peers_fields import throughput, torch_explicit, torch_implicit
 from peers_learners import learners
 from peers_paper import default_fit, paper_epochs
-from peers_table import Row, markdown
+from peers_table import Row, Sizes, markdown
 
-PARTS: dict[str, Callable[[int], list[Row]]] = {
-    "paper-pendulum": lambda repeats: paper_epochs("pendulum", repeats),
-    "paper-non-separable": lambda repeats: paper_epochs("non-separable", repeats),
+PARTS: dict[str, Callable[[Sizes], list[Row]]] = {
+    "paper-pendulum": lambda sizes: paper_epochs("pendulum", sizes),
+    "paper-non-separable": lambda sizes: paper_epochs("non-separable", sizes),
     "default-fit": default_fit,
     "torch-explicit": torch_explicit,
     "torch-implicit": torch_implicit,
@@ -43,16 +45,21 @@ def main():
     sgpd.xla.tune()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of: {', '.join(PARTS)}")
-    parser.add_argument("--repeats", type=int, default=7)
+    usual = Sizes()
+    parser.add_argument("--repeats", type=int, default=usual.repeats)
+    parser.add_argument("--paths", type=int, nargs="+", default=usual.paths, help="rolled out by PyTorch, throughput")
+    parser.add_argument("--steps", type=int, default=usual.steps, help="of a rollout")
+    parser.add_argument("--recordings", type=int, default=usual.recordings, help="of default-fit and learners")
     parser.add_argument("--out", type=Path, default=Path("build/performance"))
     options = parser.parse_args()
     if unknown := set(options.names) - set(PARTS):
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
     options.out.mkdir(parents=True, exist_ok=True)
+    sizes = Sizes(options.repeats, tuple(options.paths), options.steps, options.recordings)
     rows, machine = [], about()
     for name in options.names or PARTS:
         print(f"{name}, load {os.getloadavg()[0]:.1f} ...", flush=True)
-        found = PARTS[name](options.repeats)
+        found = PARTS[name](sizes)
         print(markdown(found), flush=True)
         rows += found
         write(options.out, rows, machine)

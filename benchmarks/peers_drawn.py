@@ -18,10 +18,10 @@ import sgpd
 from sgpd.fields import Field
 from sgpd.gp import WhitenedGaussian
 from sgpd.inference import FieldPosterior
+from sgpd.inference.constants import DRAWS_AT_ONCE as DRAWS_AT_ONCE  # paths that a forecast rolls out side by side
 from sgpd.inference.initial import initial_posterior
 from sgpd.inference.posterior.field import Features, sample_frequencies, sample_normals
 from sgpd.integrators import Integrator, rollout
-from sgpd.models.forecast import AT_ONCE as AT_ONCE  # paths that a forecast rolls out side by side
 from sgpd.paper.truths import record
 from sgpd.paper.truths import solve as solve_exactly
 from sgpd.structures import Hamiltonian, Separable, Structure
@@ -29,7 +29,7 @@ from sgpd.xla.batches import in_batches
 
 torch.set_default_dtype(torch.float64)
 FEATURES = 256
-BATCH, LENGTH = 32, 100  # windows and steps behind a gradient
+BATCH = 32  # windows behind a gradient
 H = 0.1
 
 
@@ -42,11 +42,12 @@ class Weights(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """Fields (-H_q, H_p) with frequencies, kernel and inducing inputs in common, and where to start each."""
+    """Fields (-H_q, H_p) with frequencies, kernel and inducing inputs in common, where to start each, and its steps."""
 
     base: Field
     weights: Weights
     starts: Float[Array, "paths d"]
+    steps: Float[Array, " n"]
 
     def field(self, weights: Weights) -> Field:
         """One of the fields."""
@@ -54,7 +55,7 @@ class Drawn(NamedTuple):
 
     def first(self, count: int) -> "Drawn":
         """Some of the fields."""
-        return Drawn(self.base, jax.tree.map(lambda leaf: leaf[:count], self.weights), self.starts[:count])
+        return self._replace(weights=jax.tree.map(lambda leaf: leaf[:count], self.weights), starts=self.starts[:count])
 
 
 def _weights_of(field) -> tuple:
@@ -62,14 +63,14 @@ def _weights_of(field) -> tuple:
     return paths.cosine_weights, paths.sine_weights, paths.update
 
 
-def drawn_fields(count: int) -> Drawn:
+def drawn_fields(count: int, steps: int) -> Drawn:
     """Fields from sgpd's first guess of the non-separable system, each with its own start near the recorded one."""
     posterior, x0 = _guess("non-separable", Hamiltonian())
     posterior = _processes_alone(posterior)  # what PyTorch is given, too
     fields = _draws(posterior, count)
     base = jax.tree.map(lambda leaf: leaf[0], fields)
     starts = x0 + 0.02 * np.random.default_rng(0).normal(size=(count, len(x0)))
-    return Drawn(base, Weights(*_weights_of(fields)), jnp.asarray(starts))
+    return Drawn(base, Weights(*_weights_of(fields)), jnp.asarray(starts), jnp.full(steps, H))
 
 
 class Pendulums(NamedTuple):
@@ -80,18 +81,20 @@ class Pendulums(NamedTuple):
     normals: tuple[Array, ...]
     weights: tuple[Array, ...]
     x0: Float[Array, " d"]
+    steps: Float[Array, " n"]
 
     @classmethod
-    def draw(cls, count: int) -> "Pendulums":
+    def draw(cls, count: int, steps: int) -> "Pendulums":
         """So many."""
         posterior, x0 = _guess("pendulum", Separable())
         frequencies = sample_frequencies(jr.key(0), posterior, FEATURES, "quasi")
-        return cls(posterior, frequencies, *sample_normals(jr.key(1), posterior, FEATURES, (count,)), jnp.asarray(x0))
+        random = sample_normals(jr.key(1), posterior, FEATURES, (count,))
+        return cls(posterior, frequencies, *random, jnp.asarray(x0), jnp.full(steps, H))
 
     def states(self, method: Integrator, normals, weights) -> Float[Array, "n d"]:
         """Draw one field and roll it out."""
         field = self.posterior.draw(normals, Features(self.frequencies, weights))
-        return rollout(method, field, self.x0, jnp.full(LENGTH, H)).states
+        return rollout(method, field, self.x0, self.steps).states
 
 
 def _processes_alone(posterior: FieldPosterior) -> FieldPosterior:
@@ -118,28 +121,45 @@ def _draws(posterior: FieldPosterior, count: int) -> Field:
     return jax.vmap(lambda n, w: posterior.draw(n, Features(frequencies, w)))(normals, weights)
 
 
-def our_rollouts(drawn: Drawn, method: Integrator) -> Callable[[], np.ndarray]:
+# Jobs take other starts, too: `assert_same_numbers` asks what becomes of a small difference.
+def our_rollouts(drawn: Drawn, method: Integrator) -> Callable[..., np.ndarray]:
     """sgpd's rollouts."""
-    steps = jnp.full(LENGTH, H)
-    return rollouts(drawn, lambda field, x0: rollout(method, field, x0, steps).states)
+    return rollouts(drawn, lambda field, x0: rollout(method, field, x0, drawn.steps).states)
 
 
-def rollouts(drawn: Drawn, solve: Callable[[Field, Array], Array]) -> Callable[[], np.ndarray]:
+def rollouts(drawn: Drawn, solve: Callable[[Field, Array], Array]) -> Callable[..., np.ndarray]:
     """All fields solved, as a forecast does it: compiled, some paths at once, batches on all cores."""
     run = jax.jit(lambda stack: jax.vmap(lambda weights, x0: solve(drawn.field(weights), x0))(*stack))
-    return lambda: in_batches(run, (drawn.weights, drawn.starts), AT_ONCE)
+    return lambda starts=drawn.starts: in_batches(run, (drawn.weights, starts), DRAWS_AT_ONCE)
 
 
-def our_gradient(drawn: Drawn, method: Integrator) -> Callable[[], Weights]:
+def our_gradient(drawn: Drawn, method: Integrator) -> Callable[..., Weights]:
     """The gradient of Σ|x|² over all rollouts with respect to the weights, all windows at once as in training."""
-    steps = jnp.full(LENGTH, H)
+    return gradient(drawn, lambda field, x0: rollout(method, field, x0, drawn.steps).states)
+
+
+def gradient(drawn: Drawn, solve: Callable[[Field, Array], Array]) -> Callable[..., Weights]:
+    """The same, however the fields are solved."""
 
     @jax.jit
     def run(weights: Weights, starts):
-        one = lambda weights, x0: rollout(method, drawn.field(weights), x0, steps).states
+        one = lambda weights, x0: solve(drawn.field(weights), x0)
         return jax.grad(lambda weights: jnp.sum(jax.vmap(one)(weights, starts) ** 2))(weights)
 
-    return lambda: run(drawn.weights, drawn.starts)
+    return lambda starts=drawn.starts: run(drawn.weights, starts)
+
+
+def assert_same_numbers(drawn: Drawn, ours: Callable, theirs: Callable, tolerance: float, rounding: float):
+    """Both jobs give the same, to a tolerance and to what our own make of starts that are moved by as much as rounding.
+
+    Of 64 paths, one passes so close by a saddle that it magnifies a difference 100,000 times.
+    """
+    found = [jax.tree.leaves(each) for each in (ours(), ours(drawn.starts + rounding), theirs())]
+    for one, moved, other in zip(*found, strict=True):
+        one, moved, other = (np.asarray(array).reshape(len(drawn.starts), -1) for array in (one, moved, other))
+        magnified = np.abs(moved - one).max(axis=1, keepdims=True)  # of each path
+        allowed = tolerance * np.abs(one).max() + magnified
+        assert (np.abs(one - other) <= allowed).all(), f"off by {(np.abs(one - other) / allowed).max():.3g} allowances"
 
 
 class TorchField(torch.nn.Module):
@@ -154,6 +174,7 @@ class TorchField(torch.nn.Module):
         self.inducing = tensor(paths.inducing[0]) * inverse
         self.frequencies = (tensor(paths.frequencies[0]) * inverse).T.contiguous()  # (2, s)
         self.cosine, self.sine, self.update = (torch.nn.Parameter(tensor(w[:, 0])) for w in drawn.weights)
+        self.steps = len(drawn.steps)
         self.turn = torch.tensor([[0.0, 1.0], [-1.0, 0.0]])  # (H_p, H_q) @ turn = (-H_q, H_p)
 
     def forward(self, t: Tensor | None, x: Tensor) -> Tensor:

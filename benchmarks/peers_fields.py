@@ -12,18 +12,18 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 from peers_drawn import (
-    AT_ONCE,
     BATCH,
-    LENGTH,
+    DRAWS_AT_ONCE,
     Drawn,
     H,
     Pendulums,
     TorchField,
+    assert_same_numbers,
     drawn_fields,
     our_gradient,
     our_rollouts,
 )
-from peers_table import Row, choose_threads
+from peers_table import Row, Sizes, choose_threads
 from timing import clocked, side_by_side
 from torch import Tensor
 from torchdiffeq import odeint
@@ -32,9 +32,9 @@ from sgpd.integrators import Integrator, RungeKutta, Tableau
 from sgpd.integrators import get as get_integrator
 from sgpd.xla.batches import in_batches
 
-COUNTS = (1, 64, 1024)
 ROLLOUT_LIMIT, GRADIENT_LIMIT = 5, 3
 TOLERANCE = 1e-10  # of the stages in PyTorch; the rounding of these fields is near 1e-11, to which sgpd goes on
+ROUNDING = H * TOLERANCE  # what such a stage leaves of a step
 
 KUTTA = RungeKutta(
     Tableau(
@@ -47,20 +47,20 @@ KUTTA = RungeKutta(
 Solve = Callable[[TorchField, Tensor], Tensor]  # from starts (P, d) to states (P, n, d)
 
 
-def torch_explicit(repeats: int) -> list[Row]:
+def torch_explicit(sizes: Sizes) -> list[Row]:
     """torchdiffeq's rk4 on a fixed grid."""
-    return _against(KUTTA, {"torchdiffeq rk4": explicit_rollout}, repeats)
+    return _against(KUTTA, {"torchdiffeq rk4": explicit_rollout}, sizes)
 
 
-def torch_implicit(repeats: int) -> list[Row]:
+def torch_implicit(sizes: Sizes) -> list[Row]:
     """A plain implicit midpoint, by fixed-point iteration or by Newton's method: the faster one counts."""
     peers = {"PyTorch fixed point": fixed_point_rollout, "PyTorch Newton": newton_rollout}
-    return _against(get_integrator("implicit-midpoint"), peers, repeats)
+    return _against(get_integrator("implicit-midpoint"), peers, sizes)
 
 
 def explicit_rollout(field: TorchField, x0: Tensor) -> Tensor:
     """torchdiffeq's rk4, a step for each saved state."""
-    states = odeint(field, x0, H * torch.arange(LENGTH + 1), method="rk4")
+    states = odeint(field, x0, H * torch.arange(field.steps + 1), method="rk4")
     assert isinstance(states, Tensor)
     return states.transpose(0, 1)
 
@@ -83,7 +83,7 @@ def newton_rollout(field: TorchField, x0: Tensor) -> Tensor:
 def _implicit_rollout(field: TorchField, x0: Tensor, improve: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     """All paths in lock-step. The gradient: one Newton correction with the matrix and the stages held constant."""
     x, states = x0, [x0]
-    for _ in range(LENGTH):
+    for _ in range(field.steps):
         with torch.no_grad():
             g, change = field(None, x), torch.inf
             for _ in range(50):
@@ -108,11 +108,11 @@ def _matrix(field: TorchField, y: Tensor) -> Tensor:
         return torch.eye(y.shape[1]) - H / 2 * torch.stack(columns, dim=2)
 
 
-def _against(method: Integrator, peers: dict[str, Solve], repeats: int) -> list[Row]:
-    drawn = drawn_fields(max(COUNTS))
+def _against(method: Integrator, peers: dict[str, Solve], sizes: Sizes) -> list[Row]:
+    drawn = drawn_fields(max(BATCH, *sizes.paths), sizes.steps)
     assert_equal_fields(drawn.first(BATCH))
-    rows = [_row(method, drawn.first(count), peers, repeats, gradient=False) for count in COUNTS]
-    return [*rows, _row(method, drawn.first(BATCH), peers, repeats, gradient=True)]
+    rows = [_row(method, drawn.first(count), peers, sizes.repeats, gradient=False) for count in sizes.paths]
+    return [*rows, _row(method, drawn.first(BATCH), peers, sizes.repeats, gradient=True)]
 
 
 def _row(method: Integrator, drawn: Drawn, peers: dict[str, Solve], repeats: int, gradient: bool) -> Row:
@@ -120,14 +120,14 @@ def _row(method: Integrator, drawn: Drawn, peers: dict[str, Solve], repeats: int
     job = our_gradient(drawn, method) if gradient else our_rollouts(drawn, method)
     jobs = {name: _torch_job(field, x0, solve, gradient) for name, solve in peers.items()}
     for other in jobs.values():
-        _assert_close(job(), other())
+        assert_same_numbers(drawn, job, other, 1e-9, ROUNDING)
     best = next(iter(jobs)) if len(jobs) == 1 else min(jobs, key=lambda name: clocked(jobs[name]))
     threads = choose_threads(jobs[best], os.cpu_count() or 1)
     times = side_by_side({"sgpd": job, "peer": jobs[best]}, repeats)
     what = f"gradient, {len(x0)} windows" if gradient else f"rollout, {len(x0)} path(s)"
     limit = GRADIENT_LIMIT if gradient else ROLLOUT_LIMIT
     return Row(
-        f"{method.name}: {what} x {LENGTH} steps; {best}, {threads} thread(s)", times["sgpd"], times["peer"], limit
+        f"{method.name}: {what} x {field.steps} steps; {best}, {threads} thread(s)", times["sgpd"], times["peer"], limit
     )
 
 
@@ -150,38 +150,32 @@ def assert_equal_fields(drawn: Drawn):
     np.testing.assert_allclose(np.asarray(ours), theirs.numpy(), rtol=1e-10, atol=1e-10)
 
 
-def _assert_close(ours, theirs: list[Tensor]):
-    for one, other in zip(jax.tree.leaves(ours), theirs, strict=True):
-        one = np.asarray(one).reshape(other.shape)
-        np.testing.assert_allclose(one, other.numpy(), rtol=1e-8, atol=1e-9 * np.abs(one).max())
-
-
-def throughput(repeats: int) -> list[Row]:
+def throughput(sizes: Sizes) -> list[Row]:
     """sgpd alone, on separable fields of the pendulum: steps a second with gradient, and of rollouts."""
     rows = []
     for name in ("symplectic-euler", "stormer-verlet", "implicit-midpoint", "gauss-4"):
         method = get_integrator(name)
-        jobs = {f"gradient, {BATCH} windows": (BATCH, _gradient(method, BATCH))}
-        jobs |= {f"rollout, {count} path(s)": (count, _rollouts(method, count)) for count in COUNTS}
-        times = side_by_side({what: job for what, (_, job) in jobs.items()}, repeats)
+        jobs = {f"gradient, {BATCH} windows": (BATCH, _gradient(method, BATCH, sizes.steps))}
+        jobs |= {f"rollout, {count} path(s)": (count, _rollouts(method, count, sizes.steps)) for count in sizes.paths}
+        times = side_by_side({what: job for what, (_, job) in jobs.items()}, sizes.repeats)
         for what, (count, _) in jobs.items():
-            speed = f"{count * LENGTH / times[what].median:,.0f} steps a second"
-            rows.append(Row(f"{name}: {what} x {LENGTH} steps", times[what], remark=speed))
+            speed = f"{count * sizes.steps / times[what].median:,.0f} steps a second"
+            rows.append(Row(f"{name}: {what} x {sizes.steps} steps", times[what], remark=speed))
     return rows
 
 
-def _rollouts(method: Integrator, count: int) -> Callable:
+def _rollouts(method: Integrator, count: int, steps: int) -> Callable:
     """Draws and their rollouts, as a forecast makes them: some at once, batches on all cores."""
-    drawn = Pendulums.draw(count)
+    drawn = Pendulums.draw(count, steps)
     run = jax.jit(lambda stack: jax.vmap(lambda *each: drawn.states(method, *each))(*stack))
-    job = lambda: in_batches(run, (drawn.normals, drawn.weights), AT_ONCE)
+    job = lambda: in_batches(run, (drawn.normals, drawn.weights), DRAWS_AT_ONCE)
     assert np.isfinite(job()).all()
     return job
 
 
-def _gradient(method: Integrator, count: int) -> Callable:
+def _gradient(method: Integrator, count: int, steps: int) -> Callable:
     """The gradient of Σ|x|² with respect to the whole posterior, all windows at once, as in training."""
-    drawn = Pendulums.draw(count)
+    drawn = Pendulums.draw(count, steps)
 
     @jax.jit
     def run(drawn: Pendulums):

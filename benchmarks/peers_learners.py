@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import pysindy
 from peers_fits import fit_pendulum, pendulum_error, pendulum_recording
-from peers_table import Row
+from peers_table import Row, Sizes
 from timing import Timing
 
 import sgpd
@@ -23,11 +23,10 @@ from sgpd.paper.measuring import l2_error
 from sgpd.paper.published import L2_ERRORS
 from sgpd.paper.truths import solve
 
-SEEDS = range(3)
 THRESHOLD = 0.7
 
 
-def learners(repeats: int) -> list[Row]:
+def learners(sizes: Sizes) -> list[Row]:
     """One turn a seed, after a first fit of each for compilation."""
     jobs: dict[str, tuple[Callable, Callable]] = {
         "default fit": (fit_pendulum, pendulum_error),
@@ -37,8 +36,8 @@ def learners(repeats: int) -> list[Row]:
     }
     seconds, errors = {name: [] for name in jobs}, {name: [] for name in jobs}
     for fit, _ in jobs.values():
-        fit(SEEDS[-1] + 1)
-    for seed in SEEDS:
+        fit(sizes.recordings)
+    for seed in range(sizes.recordings):
         for name, (fit, error) in jobs.items():
             began = time.perf_counter()
             model = fit(seed)
@@ -49,7 +48,7 @@ def learners(repeats: int) -> list[Row]:
     printed = L2_ERRORS["pendulum", "hnn"].mean
     return [
         Row(
-            f"pendulum, {len(SEEDS)} recordings: default fit; {name}",
+            f"pendulum, {sizes.recordings} recording(s): default fit; {name}",
             ours,
             Timing.of(taken),
             remark=f"L2 error {own} against {_said(errors[name])}"

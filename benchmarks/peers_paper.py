@@ -14,7 +14,7 @@ import numpy as np
 import optax
 import torch
 from peers_fits import fit_pendulum, pendulum_error, pendulum_recording
-from peers_table import Row, choose_threads
+from peers_table import Row, Sizes, choose_threads
 from peers_torch import Latent, Normals, PlainTraining, implicit_midpoint, symplectic_euler
 from timing import side_by_side
 
@@ -35,7 +35,7 @@ MEASURED = {"pendulum": 91, "non-separable": 13}  # windows a turn, of 91
 COLD_LIMIT, WARM_LIMIT = 60, 200
 
 
-def paper_epochs(name: str, repeats: int) -> list[Row]:
+def paper_epochs(name: str, sizes: Sizes) -> list[Row]:
     """An epoch over all windows with gradient and Adam, batch 1, no model selection on either side."""
     setting = PRINTED[name, "sgpd"]
     ours = {features: Training(name, setting, features) for features in (setting.features, PAPER // 2, PAPER)}
@@ -45,7 +45,7 @@ def paper_epochs(name: str, repeats: int) -> list[Row]:
     some, every = MEASURED[name], len(plain.windows)
     jobs: dict[str, Callable] = {"plain": lambda: plain.train(some, PAPER)}
     jobs |= {str(features): training.epoch for features, training in ours.items()}
-    times = side_by_side(jobs, repeats)
+    times = side_by_side(jobs, sizes.repeats)
     theirs = times["plain"].times(every / some)
     few, many = covariance_errors(name, setting)
     quality = f"rms error of the correlation {few:.1e} against {many:.1e}"
@@ -173,13 +173,13 @@ def covariance_errors(name: str, setting: Setting, pairs: int = 2000, draws: int
     return rms(ours), rms(theirs)
 
 
-def default_fit(repeats: int) -> list[Row]:
+def default_fit(sizes: Sizes) -> list[Row]:
     """The default fit of the paper's pendulum recording, cold and warm, against the plain training's 149 epochs."""
     setting, some = PRINTED["pendulum", "sgpd"], MEASURED["pendulum"]
     plain = plain_training("pendulum", Training("pendulum", setting, PAPER))
     choose_threads(lambda: plain.train(1, PAPER), os.cpu_count() or 1)
     published = L2_ERRORS["pendulum", "sgpd"].mean
-    errors = [pendulum_error(fit_pendulum(seed), seed) for seed in range(3)]
+    errors = [pendulum_error(fit_pendulum(seed), seed) for seed in range(sizes.recordings)]
     with TemporaryDirectory() as folder:
         file = Path(folder) / "pendulum.csv"
         run = pendulum_recording(0).runs[0]
@@ -189,9 +189,10 @@ def default_fit(repeats: int) -> list[Row]:
             "plain": lambda: plain.train(some, PAPER),
             "cold": lambda: _fit_in_a_fresh_process(file),
         }
-        times = side_by_side(jobs, repeats=max(1, repeats // 2))
+        times = side_by_side(jobs, repeats=max(1, sizes.repeats // 2))
     whole = times["plain"].times(setting.epochs * len(plain.windows) / some)
-    accuracy = f"L2 error of five draws, three recordings: {', '.join(f'{e:.3f}' for e in errors)}; printed {published}"
+    each = ", ".join(f"{error:.3f}" for error in errors)
+    accuracy = f"L2 error of five draws, {sizes.recordings} recording(s): {each}; printed {published}"
     plainly = f"plain PyTorch's {setting.epochs} epochs, from {some} windows a turn"
     cold = "pendulum: default fit in a fresh process, imports and compilation included"
     return [
@@ -202,10 +203,12 @@ def default_fit(repeats: int) -> list[Row]:
 
 def _fit_in_a_fresh_process(file: Path):
     """From the start of Python to the fitted model, with no compiled program to be found anywhere."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("JAX_COMPILATION_CACHE")}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("JAX_COMPILATION_CACHE")}
     code = (
         "import sys, peers_fits, sgpd; "
         "peers_fits.fit_recording(sgpd.Trajectories.read(sys.argv[1], time='t', state=['p', 'q']), 0)"
     )
     here = Path(__file__).resolve().parent
-    subprocess.run([sys.executable, "-c", code, str(file)], check=True, cwd=here, env=environment)
+    with TemporaryDirectory() as cache:
+        environment = kept | {"XDG_CACHE_HOME": cache}
+        subprocess.run([sys.executable, "-c", code, str(file)], check=True, cwd=here, env=environment)

@@ -9,6 +9,15 @@ from timing import Timing, clocked
 HEADER = ("measured", "sgpd", "peer", "peer / sgpd", "asked for", "")
 
 
+class Sizes(NamedTuple):
+    """How much is measured; by default what docs/performance.md shows."""
+
+    repeats: int = 7
+    paths: tuple[int, ...] = (1, 64, 1024)  # rolled out together, beside PyTorch and alone
+    steps: int = 100  # of a rollout
+    recordings: int = 3  # that are learned from
+
+
 class Row(NamedTuple):
     """One pair, measured in turns in one process; without a peer, sgpd alone."""
 

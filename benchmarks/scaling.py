@@ -1,10 +1,10 @@
 """How cost grows: with features, inducing points, dimension, length, paths, stages, and in the fit with its data.
 
-    python benchmarks/scaling.py [NAME ...] [--repeats 5] [--out build/performance]
+    python benchmarks/scaling.py [NAME ...] [--repeats 5] [--sizes N] [--out build/performance]
 
-Every size is called once before it is timed. The slope in logarithms is fitted to those of the upper half of the sizes
-that take more than three times as long as the smallest: below, starting programs costs more than running them. Timed is
-processor time, the least of the repeats, which other work changes little.
+Every size is called once before it is timed; N leaves out all but the N smallest. The slope in logarithms is fitted to
+those of the upper half of the sizes that take more than three times as long as the smallest: below, starting programs
+costs more than running them. Timed is processor time, the least of the repeats, which other work changes little.
 """
 
 import argparse
@@ -31,6 +31,7 @@ from sgpd.inference.posterior.field import Features, FieldPosterior, LatentGroup
 from sgpd.integrators import Integrator, rollout
 
 STEP = 0.1
+RESTART = 20  # rows after which a rollout of the fit begins anew
 SLACK = 0.25  # by which a slope may exceed what the mathematics asks
 FLOOR = 3.0
 HEADER = "| quantity | range | ms at the ends | slope | asked | verdict | why |\n|---|---|---|---|---|---|---|"
@@ -209,14 +210,14 @@ QUANTITIES = (
 )
 
 
-def grow(quantity: Quantity, repeats: int) -> Grown:
-    """Time all sizes in turns, and fit the slope."""
-    jobs = {str(size): quantity.job(size) for size in quantity.sizes}
+def grow(quantity: Quantity, repeats: int, count: int | None) -> Grown:
+    """Time so many of the sizes, or all, in turns, and fit the slope."""
+    sizes = list(quantity.sizes[:count])
+    jobs = {str(size): quantity.job(size) for size in sizes}
     seconds = [taken.busy for taken in clocked(jobs, repeats).values()]
     kept = fitted_sizes(seconds)
-    x, y = np.log([quantity.sizes[i] for i in kept]), np.log([seconds[i] for i in kept])
+    x, y = np.log([sizes[i] for i in kept]), np.log([seconds[i] for i in kept])
     slope = float(np.polyfit(x, y, 1)[0])
-    sizes = list(quantity.sizes)
     return Grown(quantity.name, sizes, seconds, slope, [sizes[i] for i in kept], quantity.slope, quantity.why)
 
 
@@ -276,16 +277,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"all by default: {', '.join(names)}")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--sizes", type=int, metavar="N", help="only the N smallest of each quantity; 3 at least")
     parser.add_argument("--out", type=Path, default=Path("build/performance"))
     chosen = parser.parse_args()
     unknown = set(chosen.names) - set(names)
     if unknown:
         parser.error(f"there is no {', '.join(sorted(unknown))}; there are: {', '.join(names)}")
+    if chosen.sizes is not None and chosen.sizes < 3:
+        parser.error("a slope is fitted to three sizes at least")
     around = surroundings()
     found = []
     for quantity in QUANTITIES:
         if not chosen.names or quantity.name in chosen.names:
-            found.append(grow(quantity, chosen.repeats))
+            found.append(grow(quantity, chosen.repeats, chosen.sizes))
             print(f"{quantity.name}: slope {found[-1].slope:.2f}", flush=True)
     chosen.out.mkdir(parents=True, exist_ok=True)
     text = table(found, around)

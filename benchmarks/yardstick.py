@@ -93,7 +93,8 @@ def main():
     for name in options.only:
         for x0 in ("known", "latent"):
             errors = np.array([errors_of(name, x0, seed) for seed in range(first, last + 1)])
-            means, spreads = errors.mean(axis=0), errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
+            several = len(errors) > 1
+            means, spreads = errors.mean(axis=0), errors.std(axis=0, ddof=int(several)) / np.sqrt(len(errors))
             cells = [f"{mean:.4f} ± {spread:.4f}" for mean, spread in zip(means, spreads, strict=True)]
             print("| " + " | ".join([name, x0, str(len(FORMULAS[name].true)), *cells]) + " |", flush=True)
 
