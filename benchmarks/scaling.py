@@ -130,7 +130,7 @@ def iterating(rows: int = 100, runs: int = 1, inducing: int = 12) -> Job:
     data = _recordings(rows, runs)
     posterior, pieces = prior("separable", 2, inducing), windows(data, rows)
     recording = Recording.of(data, pieces, np.zeros(len(pieces), bool))
-    rollouts = recording.rollouts(20)
+    rollouts = recording.rollouts(RESTART)
     at = ShootingState(np.asarray(posterior.flat_mean), recording.states[rollouts.first], rollouts)
     model = LinearModel.of(posterior, sgpd.integrators.get("stormer-verlet"), recording, np.full(2, 0.1))
 

@@ -145,6 +145,8 @@ FLAGS = {
     "holdout in words": ("fit", "good.csv", *FIT, "--holdout", "some"),
     "a negative seed": ("fit", "good.csv", *FIT, "--seed", "-1"),
     "no inducing points": ("fit", "good.csv", *FIT, "--inducing", "0"),
+    "hardly any rows": ("fit", "good.csv", *FIT, "--rows", "3"),
+    "rows for the other engine": ("fit", "good.csv", *FIT, "--rows", "600", "--inference", "variational"),
     "a seed that is no number": ("fit", "good.csv", *FIT, "--seed", "one"),
     "out is a file": ("fit", "good.csv", "-s", "separable", "--out", "file"),
     "out is below a file": ("fit", "good.csv", "-s", "separable", "--out", "file/run"),

@@ -127,7 +127,7 @@ def sparse():
 
 
 def test_a_row_alone_between_gaps_is_kept_side_by_side_and_skipped_when_overlapping(sparse):
-    assert windows(sparse, 3).lengths.tolist() == [3, 1, 1, 1]
+    assert windows(sparse, 3).lengths.tolist() == [2, 2, 1, 1]
     assert windows(sparse, 3, stride=1).row.tolist() == [0, 1]
 
 
@@ -184,3 +184,15 @@ def test_taking_windows_keeps_the_shapes(data):
 def test_options_that_make_no_sense_are_refused(data, options, message):
     with pytest.raises(ValueError, match=message):
         windows(data, **options)
+
+
+@pytest.mark.parametrize("rows", [2, 500, 501, 999, 1001, 1750])
+def test_windows_side_by_side_are_equally_long_to_within_a_row(rows):
+    """A forecast goes on from the last one: of one row alone it would know next to nothing."""
+    data = Trajectories.from_arrays(0.1 * np.arange(rows), np.zeros((rows, 1)) + np.arange(rows)[:, None])
+    found = windows(data, 500)
+    assert found.lengths.sum() == rows
+    assert len(found) == -(-rows // 500)
+    assert np.ptp(found.lengths) <= 1
+    np.testing.assert_array_equal(found.row, np.cumsum(found.lengths) - found.lengths)
+    np.testing.assert_array_equal(found.states[found.observed], np.arange(rows))

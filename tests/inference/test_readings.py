@@ -13,6 +13,7 @@ from sgpd.gp import Matern52, SquaredExponential, Trend
 from sgpd.gp.basis import basis
 from sgpd.gp.paths import bump_path
 from sgpd.inference.initial import initial_posterior
+from sgpd.inference.posterior.kernels import Kernels
 from tests.inference.dense import two_runs
 from tests.inference.posterior.test_field import CASES, recording
 from tests.inference.structures import Damped, Product
@@ -53,7 +54,7 @@ def test_the_field_is_what_is_made_of_the_readings_at_the_state(case):
     made, by_readings = posterior.made(states, r)
     expected = jax.vmap(posterior.field(posterior.unravel(u)))(states)
     np.testing.assert_allclose(made, expected, rtol=1e-11, atol=1e-11 * np.abs(expected).max())
-    parts = zip(posterior.by_unknowns(states), posterior.unravel(u), strict=True)
+    parts = zip(Kernels.of(posterior).by_unknowns(np.asarray(states)), posterior.unravel(u), strict=True)
     linear = [np.einsum("ncqm,cm->ncq", by_u, own).reshape(3, -1) for by_u, own in parts]
     np.testing.assert_allclose(np.concatenate(linear, axis=1), r, rtol=1e-9, atol=1e-9 * np.abs(r).max())
     for j, step in enumerate(1e-6 * np.eye(r.shape[1])):
@@ -68,7 +69,12 @@ def test_the_design_of_a_field_that_is_not_linear_is_its_derivative_at_the_readi
     paths = posterior.paths(posterior.unravel(u))
     r = jax.vmap(lambda x: posterior.readings(paths, x))(states)
     expected = jax.jacfwd(lambda u: jax.vmap(posterior.field(posterior.unravel(u)))(states))(u)
-    np.testing.assert_allclose(posterior.design(states, r), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+    np.testing.assert_allclose(
+        Kernels.of(posterior).design(np.asarray(states), np.asarray(r)),
+        expected,
+        rtol=1e-9,
+        atol=1e-9 * np.abs(expected).max(),
+    )
 
 
 def damped(times):

@@ -58,8 +58,7 @@ def test_the_process_is_left_with_nothing_where_the_energy_is_a_parabola(model, 
     assert drawn.std(axis=0)[0, 0] < 0.1
     (group,) = model.posterior.groups
     u = model.posterior.flat_mean
-    states = on_device(data.runs[0].states)
-    parts = np.asarray(model.posterior.design(states)) * np.asarray(u)
+    parts = Kernels.of(model.posterior).design(data.runs[0].states) * np.asarray(u)
     process, trend = parts[..., : group.points].sum(axis=2), parts[..., group.points :].sum(axis=2)
     assert np.sqrt((process**2).mean()) < 0.05 * np.sqrt((trend**2).mean())
 
@@ -103,10 +102,12 @@ class TwoEnergies(sgpd.structures.Structure):
 
 def test_the_design_knows_which_unknowns_are_whose(data):
     posterior = initial_posterior(TwoEnergies(), data, points=4)
-    states = on_device(np.random.default_rng(0).normal(size=(3, 2)))
-    by_differentiation = jax.jacfwd(lambda u: jax.vmap(posterior.field(posterior.unravel(u)))(states))
+    states = np.random.default_rng(0).normal(size=(3, 2))
+    by_differentiation = jax.jacfwd(lambda u: jax.vmap(posterior.field(posterior.unravel(u)))(on_device(states)))
     expected = by_differentiation(posterior.flat_mean)
-    np.testing.assert_allclose(posterior.design(states), expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+    np.testing.assert_allclose(
+        Kernels.of(posterior).design(states), expected, rtol=0, atol=1e-12 * np.abs(expected).max()
+    )
 
 
 def test_values_rewhitened_for_other_kernels_are_the_same_values_and_the_same_parabolas(data):

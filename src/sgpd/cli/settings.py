@@ -21,6 +21,7 @@ DEFAULTS: dict[str, Any] = {
     "integrator": "auto",
     "inference": "laplace",
     "inducing": None,
+    "rows": None,
     "x0": "latent",
     "holdout": None,
     "seed": 0,
@@ -28,6 +29,7 @@ DEFAULTS: dict[str, Any] = {
 _FLAGS = {"units": "--unit", "options": "--option", "depends_on": "--depends-on", "x0": "--x0-known"}
 _MATRICES = ("depends_on", "sees", "q")  # options of structures that are not words
 MOST_HELD_OUT = 0.9
+LEAST_ROWS = 500  # one stretch
 
 
 def given_settings(**texts) -> dict[str, Any]:
@@ -51,6 +53,12 @@ def given_settings(**texts) -> dict[str, Any]:
         raise BadInput(f"--seed {given['seed']}: a seed is not negative", "give 0, 1, 2, ...")
     if given.get("inducing", 1) < 1:
         raise BadInput(f"--inducing {given['inducing']}: a latent needs a point", "give a number such as 100")
+    if given.get("rows", LEAST_ROWS) < LEAST_ROWS:
+        raise BadInput(
+            f"--rows {given['rows']}: too few to fit", f"give at least {LEAST_ROWS}, or leave it out for all"
+        )
+    if "rows" in given and given.get("inference", DEFAULTS["inference"]) != DEFAULTS["inference"]:
+        raise BadInput("--rows: only the default engine takes all rows of a recording", "leave it out")
     return given
 
 

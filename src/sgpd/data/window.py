@@ -72,8 +72,8 @@ def windows(
     **Arguments:**
 
     - `length`: rows in a window, at least 2.
-    - `stride`: None gives windows side by side: every row of every run is in exactly one, and the last window of a
-        piece is padded if rows run out. A number k gives overlapping windows that start every k rows and are full;
+    - `stride`: None gives windows side by side: every row of every run is in exactly one, and those of a piece are
+        equally long, padded if need be. A number k gives overlapping windows that start every k rows and are full;
         only a piece shorter than `length` gives one padded window, and a piece of one row gives none.
     - `step`: the step that an integrator should take, by default the usual interval `data.step`. An interval dt is
         stepped in round(dt / step) equal sub-steps, at least one; an interval of up to 1.5 steps is one step, so
@@ -95,6 +95,8 @@ def windows(
     if first.size == 0:
         raise BadInput("No window is left", "give a smaller `stride`, a larger `max_gap`, or x0='latent'")
     end = np.minimum(first + length, ends[np.searchsorted(starts, first, side="right") - 1])
+    if stride is None:
+        end = np.minimum(end, np.append(first[1:], len(rows.times)))
     return _stack(rows, first, end, length, _substeps(intervals, step))
 
 
@@ -134,7 +136,12 @@ def _substeps(intervals: np.ndarray, step: float) -> np.ndarray:
 
 
 def _side_by_side(starts: np.ndarray, ends: np.ndarray, length: int) -> np.ndarray:
-    return np.concatenate([np.arange(start, end, length) for start, end in zip(starts, ends, strict=True)])
+    """As few as can be, and all of a piece as long as one another, to within a row: a forecast starts in the last."""
+    found = []
+    for start, rows in zip(starts, ends - starts, strict=True):
+        count = -(-rows // length)
+        found.append(start + np.arange(count) * rows // count)
+    return np.concatenate(found)
 
 
 def _overlapping(starts: np.ndarray, ends: np.ndarray, length: int, stride: int) -> np.ndarray:

@@ -7,15 +7,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from sgpd.arrays import on_device
 from sgpd.checks import Check, CheckId
 from sgpd.data import Trajectories, Windows
 from sgpd.data.smoothing import noise_std
+from sgpd.gp import Kernel, stacked_basis
 from sgpd.inference.constants import FEW
 from sgpd.inference.course import BLOCKS, Course, along_recording
 from sgpd.inference.facts import FitFacts
 from sgpd.inference.initial import leads_out
-from sgpd.inference.posterior.field import FieldPosterior
+from sgpd.inference.posterior.field import FieldPosterior, LatentGroup
+from sgpd.inference.posterior.kernels import Kernels
 from sgpd.inference.residuals import neighbours
 from sgpd.xla.batches import in_rows
 
@@ -204,7 +205,7 @@ def _noise(data: Trajectories, noise: np.ndarray, free: bool) -> Check:
 
 def _recorded_energy(data: Trajectories, posterior: FieldPosterior) -> Check | None:
     """The learned energy along the recording as splines see it, in blocks: friction shows as a slope."""
-    energy = getattr(posterior.mean(), "energy", None)
+    energy = getattr(Kernels.of(posterior).field(np.asarray(posterior.flat_mean)), "energy", None)
     if energy is None:
         return None
     title = "trend of the recording's energy, in standard errors"
@@ -227,9 +228,9 @@ def _recorded_energy(data: Trajectories, posterior: FieldPosterior) -> Check | N
 def _inducing(posterior: FieldPosterior, rows: np.ndarray) -> Check:
     specs = posterior.structure.groups(posterior.dimension)
     states = rows.reshape(-1, rows.shape[-1])
-    pairs = zip(posterior.groups, specs, strict=True)
-    seen = [(group, np.swapaxes(group.along_axes(spec.inputs(states)), 0, 1)) for group, spec in pairs]
-    shares = [float(in_rows(lambda x, group=group: _unexplained(group, on_device(x)), x).max()) for group, x in seen]
+    whitenings = Kernels.of(posterior).whitenings
+    seen = [group.along_axes(spec.inputs(states)) for group, spec in zip(posterior.groups, specs, strict=True)]
+    shares = [float(_unexplained(*each).max()) for each in zip(posterior.groups, whitenings, seen, strict=True)]
     title, worst = "unexplained prior variance", max(shares)
     poor = [f"{s.name} {share:.1%}" for s, share in zip(specs, shares, strict=True) if share > SPARSE]
     if not poor:
@@ -240,15 +241,22 @@ def _inducing(posterior: FieldPosterior, rows: np.ndarray) -> Check:
     return Check(CheckId.INDUCING, title, worst, SPARSE, "ATTENTION", sentence, remedy)
 
 
+def _unexplained(
+    group: LatentGroup, whitenings: Float[np.ndarray, "count m m"], inputs: Float[np.ndarray, "count n k"]
+) -> Float[np.ndarray, "n count"]:
+    """Nyström residual: (σ² - |L⁻¹ k(ξ, x)|²) / (σ² + the usual variance of the trend, all explained)."""
+    across = in_rows(lambda x: _covariances(group.kernel, group.inducing, x), np.swapaxes(inputs, 0, 1))
+    explained = (np.einsum("cij,ncj->nci", whitenings, across, optimize=True) ** 2).sum(axis=2)
+    variance, of_trend = np.asarray(group.kernel.variance), 0.0
+    if group.trend is not None:
+        away = (inputs - np.asarray(group.trend.centre)[:, None]) / np.asarray(group.kernel.lengthscale)[:, None]
+        squares, (slopes, bends) = (away**2).sum(axis=2), np.exp(np.asarray(group.trend.log_variances)).T
+        of_trend = (slopes[:, None] * squares + bends[:, None] * squares**2).mean(axis=1)
+    return (variance - explained) / (variance + of_trend)
+
+
 @jax.jit
-def _unexplained(group, inputs: Float[Array, "n count k"]) -> Float[Array, "n count"]:
-    """Nyström residual: (σ² - k(x, ξ) k(ξ, ξ)⁻¹ k(ξ, x)) / (σ² + the usual variance of the trend, all explained)."""
-
-    def one(kernel, inducing, trend, x):
-        nugget = group.jitter * kernel.variance * jnp.eye(inducing.shape[0])
-        across = kernel.matrix(inducing, x)
-        solved = jnp.linalg.solve(kernel.matrix(inducing, inducing) + nugget, across)
-        of_trend = 0.0 if trend is None else jax.vmap(lambda at: trend.variance(kernel, at))(x).mean()
-        return (kernel.variance - (across * solved).sum(axis=0)) / (kernel.variance + of_trend)
-
-    return jax.vmap(one, in_axes=(0, 0, 0, 1), out_axes=1)(group.kernel, group.inducing, group.trend, inputs)
+def _covariances(kernel: Kernel, inducing: Float[Array, "count m k"], x: Float[Array, "n count k"]):
+    """k(x, ξ), (n, count, m)."""
+    values = stacked_basis(kernel, inducing, None, jnp.swapaxes(x, 0, 1), ("value",))
+    return jnp.swapaxes(values[:, :, 0], 0, 1)

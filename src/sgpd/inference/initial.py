@@ -32,6 +32,7 @@ from sgpd.inference.constants import (
     REGARD,
 )
 from sgpd.inference.posterior.field import FieldPosterior, LatentGroup
+from sgpd.inference.posterior.kernels import Kernels
 from sgpd.structures import LatentSpec, Structure
 from sgpd.xla.batches import in_rows
 
@@ -93,7 +94,7 @@ class _Matching(NamedTuple):
         """With latents of these kernels, for variance 1."""
         states, derivatives = self.smoothed
         unit = FieldPosterior(self.structure, states.shape[1], tuple(groups), ())
-        basis = in_rows(lambda rows: unit.by_unknowns(on_device(rows)), states)
+        basis = Kernels.of(unit).by_unknowns(states)
         if not all(np.isfinite(each).all() for each in basis):
             raise NumericalFailure(Outcome.NOT_POSITIVE_DEFINITE)
         made, specs = self.at_zero, self.structure.groups(states.shape[1])
@@ -124,7 +125,7 @@ class _Made(NamedTuple):
     @classmethod
     def of(cls, unit: FieldPosterior, states: np.ndarray, r: np.ndarray) -> "_Made":
         """At each of the states."""
-        return cls(*in_rows(lambda x, r: unit.made(on_device(x), on_device(r)), states, r))
+        return cls(*in_rows(unit.made, states, r))
 
     def design(self, unit: FieldPosterior, basis: list[np.ndarray]) -> np.ndarray:
         """(n, d, p): its derivative by u."""

@@ -20,6 +20,7 @@ from sgpd.gp.features import Sampling
 from sgpd.inference.facts import History
 from sgpd.inference.posterior.field import Features, FieldPosterior
 from sgpd.inference.posterior.joint import Drawn, Joint, Stream, Unknowns
+from sgpd.inference.posterior.kernels import Kernels
 from sgpd.integrators import Integrator
 from sgpd.integrators import get as get_integrator
 from sgpd.models.facts import Facts
@@ -77,7 +78,7 @@ class Model:
 
     def mean(self) -> Field:
         """The best estimate of the field."""
-        return _best_field(self.posterior, self.joint.mean)
+        return Kernels.of(self.posterior).field(np.asarray(self.joint.mean))
 
     def draw(self, seed: int = 0) -> Field:
         """One field from the posterior: a function to call, the same one however often."""
@@ -332,11 +333,6 @@ def _warn_repeated(paths: int, stored: int):
         SgpdWarning,
         stacklevel=3,
     )
-
-
-@eqx.filter_jit
-def _best_field(posterior: FieldPosterior, u) -> Field:
-    return posterior.field(posterior.unravel(u))
 
 
 @eqx.filter_jit

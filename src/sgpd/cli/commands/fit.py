@@ -109,6 +109,10 @@ def fit(
         int | None,
         typer.Option(metavar="N", help="Inducing points of a latent; default: by dimension.", rich_help_panel=MODEL),
     ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Rows to fit, in stretches spread evenly; default: all.", rich_help_panel=MODEL),
+    ] = None,
     x0_known: Annotated[
         bool, typer.Option("--x0-known", help="The first row of each run is exact.", rich_help_panel=MODEL)
     ] = False,
@@ -156,6 +160,7 @@ def fit(
         integrator=integrator,
         inference=inference,
         inducing=inducing,
+        rows=rows,
         x0="known" if x0_known else None,
         holdout=holdout,
         seed=seed,

@@ -140,11 +140,9 @@ def _model(folder: "RunFolder", settings: dict[str, Any], fitted, talk: Talk) ->
 def _engine(settings: dict[str, Any]):
     from sgpd.models.fit import ENGINES
 
-    engine, points = (
-        ENGINES[settings["inference"]](),
-        settings.get("inducing"),
-    )  # a run folder of before may not have it
-    return engine if points is None else replace(engine, inducing=points)
+    engine = ENGINES[settings["inference"]]()
+    given = {name: settings.get(name) for name in ("inducing", "rows")}  # a run folder of before may not have them
+    return replace(engine, **{name: value for name, value in given.items() if value is not None})
 
 
 def _config(prepared: Prepared, settings: dict[str, Any]) -> dict:

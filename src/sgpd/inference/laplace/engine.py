@@ -103,16 +103,16 @@ class _Stage(NamedTuple):
 
 
 def fit_laplace(
-    data: Trajectories, guess: FieldPosterior, options: FitOptions, seed: int, longest: int = LONGEST
+    data: Trajectories, guess: FieldPosterior, options: FitOptions, seed: int, longest: int | None = None
 ) -> PosteriorResult:
-    """Fit one recording (or several runs of one system), in pieces of at most `longest` rows.
+    """Fit one recording (or several runs of one system), in pieces of at most so many rows.
 
     Where rollouts over such pieces are so unstable that nothing is left of the evidence but rounding, they are halved.
     Kernels and noise of a long recording are tuned on excerpts; the posterior is that of all rows.
     """
     settings, integrator, whole = options.settings, options.integrator, data
     data = tuned_on(whole)
-    pieces = windows(data, min(max(map(len, data.runs)), longest))
+    pieces = windows(data, min(max(map(len, data.runs)), longest or LONGEST))
     pinned = pinned_starts(pieces, options.x0)
     lengths = _lengths(pieces.states.shape[1])
     recording = Recording.of(data, pieces, pinned)
@@ -120,7 +120,8 @@ def fit_laplace(
     guess = guess.plain()
     start = Hyper.unchanged(guess, noise)
     tuning = Tuning(guess, start, integrator, recording, known_noise=settings.noise_std is not None)
-    kept = Checkpoint(options.checkpoint, (guess, recording, repr((settings, integrator, options.x0, seed))))
+    identity = guess, vars(recording), [vars(run) for run in whole.runs]
+    kept = Checkpoint(options.checkpoint, (*identity, repr((settings, integrator, options.x0, seed))))
     begin = _Stage(0, np.asarray(guess.flat_mean), recording.in_line(smoothed_rows(data, pieces, pinned)), start)
     (done, u, rows, hyper), lines = kept.load(begin)
     history: list = list(history_of(lines))

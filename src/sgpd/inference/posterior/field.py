@@ -199,13 +199,6 @@ class FieldPosterior(eqx.Module):
         return found
 
     @jax.jit
-    def by_unknowns(self, states: Float[Array, "n d"]) -> list[Float[Array, "n count q m"]]:
-        """Ψ: the derivative of readings by whitened values and coefficients, group by group."""
-        whole = zip(self.basis(states), self.groups, strict=True)
-        found = [jnp.concatenate([_whitened(b[..., : g.points], g), b[..., g.points :]], axis=3) for b, g in whole]
-        return [jnp.swapaxes(each, 0, 1) for each in found]
-
-    @jax.jit
     def made(
         self, states: Float[Array, "n d"], r: Float[Array, "n rho"]
     ) -> tuple[Float[Array, "n d"], Float[Array, "n d rho"]]:
@@ -219,13 +212,6 @@ class FieldPosterior(eqx.Module):
         ends = np.cumsum([count * q for count, q in shapes])
         parts = jnp.split(by_readings, ends[:-1], axis=-1)
         return [part.reshape(*part.shape[:-1], *shape) for part, shape in zip(parts, shapes, strict=True)]
-
-    def design(self, states: Float[Array, "n d"], r: Float[Array, "n rho"] | None = None) -> Float[Array, "n d p"]:
-        """∂f(xₙ)/∂u where readings are r; where the field is linear in them, it does not matter what they are."""
-        r = jnp.zeros((len(states), self.rho)) if r is None else r
-        parts = zip(self.by_latents(self.made(states, r)[1]), self.by_unknowns(states), strict=True)
-        blocks = [jnp.einsum("ndcq,ncqm->ndcm", by_r, by_u) for by_r, by_u in parts]
-        return jnp.concatenate([block.reshape(*states.shape, -1) for block in blocks], axis=2)
 
     @property
     def rho(self) -> int:
@@ -272,11 +258,6 @@ def _read(spec: LatentSpec, latents: Latents, x: State) -> Float[Array, " readin
         "slope": lambda: jax.vmap(lambda path, y: path.gradient(y))(latents.paths, inputs),
     }
     return jnp.concatenate([columns[each]() for each in spec.reads], axis=1).reshape(-1)
-
-
-def _whitened(by_bumps: Float[Array, "count n q m"], group: LatentGroup) -> Float[Array, "count n q m"]:
-    """By u, with v = L⁻ᵀ u."""
-    return jnp.einsum("cnqm,cim->cnqi", by_bumps, group.whitening)
 
 
 def feature_counts(posterior: FieldPosterior, asked: int | None, sampling: Sampling = "quasi") -> tuple[int, ...]:
