@@ -10,6 +10,7 @@ jax.config.update("jax_enable_x64", True)
 # What `rollout` keeps of a step for the backward pass; the rest is computed again there.
 KEPT = "kept for the backward pass"
 
+Numbers = Array | np.ndarray  # where NumPy's serve as well
 State = Float[Array, " d"]  # x; for Hamiltonian systems x = (p, q), momenta first
 Scalar = Float[Array, ""]
 Key = PRNGKeyArray

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 
+from sgpd.arrays import Numbers
 from sgpd.inference.constants import CHUNK
-
-Numbers = Array | np.ndarray
 
 
 @dataclass(frozen=True, eq=False)

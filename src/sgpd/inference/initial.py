@@ -6,18 +6,20 @@ where it is not (Gauss-Newton).
 """
 
 import math
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from sgpd.arrays import on_device
 from sgpd.data import Trajectories
 from sgpd.data.smoothing import Smoothed, smooth
 from sgpd.errors import BadInput, NumericalFailure, Outcome
-from sgpd.gp import FramedGaussian, Kernel, SquaredExponential, Trend, WhitenedGaussian
+from sgpd.gp import Kernel, SquaredExponential, Trend, WhitenedGaussian
 from sgpd.inference.constants import (
     ACROSS,
     AMPLITUDE,
@@ -43,8 +45,11 @@ def initial_posterior(
     kernel: type[Kernel] = SquaredExponential,
     points: int | None = None,
     diagonal: bool = False,
+    sized: Callable[[FieldPosterior], None] = lambda posterior: None,
 ) -> FieldPosterior:
     """Kernels, inducing points and q(u) from the data: no random number, no setting to tune.
+
+    `sized` is told of a posterior of the same sizes as soon as these are known.
 
     The lengthscales of each group are those among `LENGTHSCALES` under which the regression has the highest evidence;
     across a subspace that the recording hardly leaves, they may be `ACROSS` times as long.
@@ -53,6 +58,7 @@ def initial_posterior(
     specs = structure.groups(data.dimension)
     seen = [_seen(spec, smoothed.states, kernel, points) for spec in specs]
     groups = [one.group(kernel, LENGTHSCALES[-1]) for one in seen]
+    sized(FieldPosterior(structure, data.dimension, tuple(groups), ()))
     matching = _Matching.of(structure, smoothed, groups)
     for index, one in enumerate(seen):
         choices = [one.group(kernel, along, factor) for along in LENGTHSCALES for factor in one.factors]
@@ -60,9 +66,10 @@ def initial_posterior(
         evidences = [matching.explained(trial).evidence for trial in trials]
         groups = trials[int(np.argmax(evidences))]
     amplitudes, mean, covariance, _ = matching.explained(groups)
-    zero = tuple(WhitenedGaussian.isotropic(jnp.zeros(g.unknowns), 1.0, diagonal) for g in groups)
-    sized = tuple(_of_size(g, a) for g, a in zip(groups, amplitudes, strict=True))
-    return FieldPosterior(structure, data.dimension, sized, gaussians(zero, mean, covariance))
+    groups = tuple(_of_size(g, a) for g, a in zip(groups, amplitudes, strict=True))
+    return FieldPosterior(
+        structure, data.dimension, groups, gaussians([g.unknowns for g in groups], mean, covariance, diagonal)
+    )
 
 
 class _Matched(NamedTuple):
@@ -178,8 +185,14 @@ class _Seen(NamedTuple):
         if self.centre is not None:
             trend = Trend(on_device(self.centre), on_device(np.zeros((len(self.centre), 2))))
         return LatentGroup(
-            jax.vmap(kernel)(on_device(lengthscale)), on_device(self.locations) / scale, scale, axes=axes, trend=trend
+            _kernels(kernel, on_device(lengthscale)), on_device(self.locations) / scale, scale, axes=axes, trend=trend
         )
+
+
+@partial(jax.jit, static_argnums=0)
+def _kernels(kernel: type[Kernel], lengthscales: Float[Array, "count k"]) -> Kernel:
+    """A stack of them, of variance 1."""
+    return jax.vmap(kernel)(lengthscales)
 
 
 def _seen(spec: LatentSpec, states: np.ndarray, kernel: type[Kernel], points: int | None) -> _Seen:
@@ -320,15 +333,23 @@ def _ridge(design: np.ndarray, derivatives: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def gaussians(
-    like: tuple[WhitenedGaussian | FramedGaussian, ...], mean: np.ndarray, covariance: np.ndarray
+    shapes: Sequence[tuple[int, int]], mean: np.ndarray, covariance: np.ndarray, diagonal: bool = False
 ) -> tuple[WhitenedGaussian, ...]:
-    """A joint Gaussian over all whitened values, taken apart into one for each latent."""
-    parts, start = [], 0
-    for q in like:
-        count, m = q.mean.shape
-        ends = range(start, start + count * m, m)
-        blocks = on_device(np.stack([covariance[k : k + m, k : k + m] for k in ends]))
-        means = on_device(mean[start : start + count * m].reshape(count, m))
-        parts.append(WhitenedGaussian.from_covariance(means, blocks, q.plain().diagonal))
-        start += count * m
+    """A joint Gaussian over all whitened values, taken apart into one for each latent; NumPy, so nothing compiles."""
+    parts, at = [], 0
+    for count, m in shapes:
+        means, blocks = mean[at : at + count * m].reshape(count, m), []
+        for k in range(at, at + count * m, m):
+            blocks.append(covariance[k : k + m, k : k + m])
+        at += count * m
+        parts.append(WhitenedGaussian(on_device(means), on_device(_raw_roots(np.stack(blocks), diagonal))))
     return tuple(parts)
+
+
+def _raw_roots(covariances: np.ndarray, diagonal: bool) -> np.ndarray:
+    """As a `WhitenedGaussian` has them: factors with the logarithm of their diagonals, or only that."""
+    if diagonal:  # the closest with independent values has the same conditional variances
+        return -np.log(np.diagonal(np.linalg.inv(covariances), axis1=1, axis2=2)) / 2
+    roots = np.linalg.cholesky(covariances)
+    logarithms = np.log(np.diagonal(roots, axis1=1, axis2=2))
+    return np.tril(roots, -1) + logarithms[:, :, None] * np.eye(roots.shape[1])

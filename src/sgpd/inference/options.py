@@ -1,10 +1,12 @@
 """How a recording is fitted, whatever the engine."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sgpd.inference.laplace.compiling import Compiling
+from sgpd.inference.posterior.field import FieldPosterior, feature_counts
 from sgpd.integrators import Integrator
 
 Progress = Callable[[int, int], None]  # told (work done, work in all)
@@ -19,8 +21,14 @@ class FitOptions:
     x0: str  # "latent", "known" or "observed"
     progress: Progress | None = None
     checkpoint: str | Path | None = None
+    compiling: Compiling = field(default_factory=Compiling)
 
     def report(self, done: int, total: int):
         """Tell how far the fit is, if anybody listens."""
         if self.progress is not None:
             self.progress(done, total)
+
+    def compile(self, posterior: FieldPosterior):
+        """Begin to compile the default engine's programs for kernels of these sizes."""
+        features = feature_counts(posterior, self.settings.features, self.settings.sampling)
+        self.compiling.begin(posterior, self.integrator, features)

@@ -90,10 +90,10 @@ def fit(
     _warn_of_swapped_roles(structure, recordings[0])
     settings = _settings(inference)
     guesses = _one_each(initial, FieldPosterior, len(seeds), "initial")
-    guess = _once(lambda recording, given: _guess(given, recording, structure, settings))
+    options = FitOptions(method, settings, x0, progress, checkpoint)
+    guess = _once(lambda recording, given: _guess(given, recording, structure, options))
     with one_lapack_thread():
         guesses = [guess(*each) for each in zip(recordings, guesses, strict=True)]
-        options = FitOptions(method, settings, x0, progress, checkpoint)
         if isinstance(settings, Laplace):
             models = [_laplace(*one, options) for one in zip(whole, guesses, seeds, strict=True)]
             if integrator == "auto":
@@ -164,12 +164,14 @@ def _one_each(given, kind: type, count: int, name: str) -> list:
 
 
 def _guess(
-    guess: FieldPosterior | None, data: Trajectories, structure: Structure, settings: Laplace | Variational
+    guess: FieldPosterior | None, data: Trajectories, structure: Structure, options: FitOptions
 ) -> FieldPosterior:
     """Where to start: what was given, or what the data say."""
+    settings = options.settings
+    if guess is None and isinstance(settings, Variational):
+        return initial_posterior(structure, data, settings.kernel, settings.inducing, settings.diagonal)
     if guess is None:
-        diagonal = isinstance(settings, Variational) and settings.diagonal
-        return initial_posterior(structure, data, settings.kernel, settings.inducing, diagonal)
+        return initial_posterior(structure, data, settings.kernel, settings.inducing, sized=options.compile)
     if (guess.structure, guess.dimension) != (structure, data.dimension):
         raise BadInput(
             f"initial= is a posterior over {guess.structure} in {guess.dimension} dimensions, but this fit is of "

@@ -191,7 +191,7 @@ def test_a_rollout_too_unstable_for_the_whole_recording_is_cut_in_two(known, tru
     run = known[0].runs[0]
     data = sgpd.Trajectories.from_arrays(run.times[:99], run.states[:99], names=SYSTEM.names)
     model = sgpd.fit(data, "separable", x0="known", seed=1)
-    assert model.pieces.row.tolist() == [0, 50]
+    assert model.pieces.row.tolist() == [0, 49]
     assert "No rollout is longer than 50 rows: each such piece has a first state of its own." in model.notes
     recorded = distance(data.runs[0].states, truth[:99])
     assert distance(model.smooth().best, truth[:99]) < recorded / 2

@@ -1,44 +1,67 @@
-"""The programs of a fit, compiled side by side: the compiler works on one core, and a first fit waits for it.
+"""The programs of a fit, compiled in the background once their sizes are known: a first fit waits for the compiler.
 
-Each program is called once where the fit begins, with a chunk of no entries: a millisecond where it is compiled
-already.
+Each program is called once with a chunk of no entries: a millisecond where it is compiled already.
 """
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
 from sgpd.inference.chunks import Chunk
 from sgpd.inference.constants import CHUNK, DRAWS_AT_ONCE
 from sgpd.inference.laplace import programs
-from sgpd.inference.laplace.linear_model import LinearModel
-from sgpd.inference.posterior.field import Features
+from sgpd.inference.posterior.field import Features, FieldPosterior
 from sgpd.inference.posterior.kernels import Kernels
 from sgpd.inference.rolling import roll
 from sgpd.integrators import Integrator
 from sgpd.xla.tuning import programs_at_once
 
 
-def compile_programs(model: LinearModel, features: tuple[int, ...]):
-    """Those of stages and evidence; while the fit goes on, that by which draws with such features are rolled, too."""
-    if programs_at_once() < 2:  # threads of XLA could wait for one another
-        return
-    pool = ThreadPoolExecutor(max_workers=1)
-    pool.submit(_roll, model.kernels, model.integrator, features, len(model.noise))
-    pool.shutdown(wait=False)
-    d, p, nothing = len(model.noise), model.size, np.asarray(0)
-    before, chunk = (np.zeros(d), np.zeros((d, d))), _of_no_entries((), d)
-    _, tangent = programs.tangent(model.kernels, model.integrator, np.zeros(p), None, before, chunk)
-    by = programs.ByJ(np.zeros((CHUNK, d, p)), tuple(np.zeros(w.shape) for w in model.kernels.whitenings))
-    programs.pulled_back(model.kernels, np.zeros((d, p)), by, tangent, nothing)
+class Compiling:
+    """What is being compiled for fits of one kind."""
+
+    def __init__(self):
+        self._stages: Future | None = None
+        self._draws: Future | None = None
+
+    def begin(self, posterior: FieldPosterior, integrator: Integrator, features: tuple[int, ...]):
+        """With kernels and inducing points of these sizes; whatever their numbers."""
+        if programs_at_once() < 2:  # threads of XLA could wait for one another
+            return
+        pool, kernels = ThreadPoolExecutor(max_workers=2), Kernels.of(posterior)
+        self._stages = pool.submit(_stages, kernels, integrator)
+        self._draws = pool.submit(_draws, kernels, integrator, features)
+        pool.shutdown(wait=False)
+
+    # Asking for a program that is just being compiled would compile it twice.
+
+    def wait_for_stages(self):
+        """Until a fit can begin."""
+        if self._stages is not None:
+            self._stages.result()
+
+    def wait_for_draws(self):
+        """Until its posterior can be drawn from."""
+        if self._draws is not None:
+            self._draws.result()
 
 
-def _roll(kernels: Kernels, integrator: Integrator, features: tuple[int, ...], d: int):
-    """A batch of draws of nothing."""
-    draws, groups = DRAWS_AT_ONCE[-1], kernels.original.groups
+def _stages(kernels: Kernels, integrator: Integrator):
+    """The rollout of a chunk, its derivatives, and their way back."""
+    d, p, nothing = kernels.original.dimension, kernels.size, np.asarray(0)
+    before = (np.zeros(d), np.zeros((d, d)))
+    _, tangent = programs.tangent(kernels, integrator, np.zeros(p), None, before, _of_no_entries((), d))
+    programs.by_bumps(kernels, np.zeros((d, p)), tangent, nothing)
+    by = programs.ByJ(np.zeros((CHUNK, d, p)), tuple(np.zeros(w.shape) for w in kernels.whitenings))
+    programs.pulled_back(kernels, np.zeros((d, p)), by, tangent, nothing)
+
+
+def _draws(kernels: Kernels, integrator: Integrator, features: tuple[int, ...]):
+    """A batch of draws with so many random features."""
+    draws, groups, d = DRAWS_AT_ONCE[-1], kernels.original.groups, kernels.original.dimension
     frequencies = tuple(np.zeros((size, g.scale.shape[-1])) for g, size in zip(groups, features, strict=True))
     weights = tuple(np.zeros((draws, len(g.scale), 2, size)) for g, size in zip(groups, features, strict=True))
-    u, x = np.zeros((draws, sum(count * m for count, m in (g.unknowns for g in groups)))), np.zeros((draws, d))
+    u, x = np.zeros((draws, kernels.size)), np.zeros((draws, d))
     roll(kernels, integrator, u, Features(frequencies, weights), x, _of_no_entries((draws,), d))
 
 

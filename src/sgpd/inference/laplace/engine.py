@@ -25,7 +25,6 @@ from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.diagnosis import Diagnosis, diagnose
 from sgpd.inference.facts import FitFacts, History, Round, history_of, plain
 from sgpd.inference.initial import gaussians
-from sgpd.inference.laplace.compiling import compile_programs
 from sgpd.inference.laplace.constants import (
     DRAWING,
     LINEAR,
@@ -127,7 +126,7 @@ def fit_laplace(
     history: list = list(history_of(lines))
     tuned_at = {0, len(lengths) - 1}
     work = np.cumsum([TUNING if index in tuned_at else 1 for index in range(len(lengths))] + [DRAWING]).tolist()
-    compile_programs(tuning.model(hyper), feature_counts(guess, settings.features, settings.sampling))
+    options.compiling.wait_for_stages()
     for index, length in list(enumerate(lengths))[done:]:
         rollouts = recording.rollouts(length)
         at = ShootingState(u, rows[rollouts.first], rollouts)
@@ -157,6 +156,7 @@ def fit_laplace(
     fitted = pieces.with_exact_starts(pinned)
     rows = optimum.tuning.recording.in_pieces(optimum.tuned.found.along.rows)
     times = autocorrelation_times(fitted, rows)
+    options.compiling.wait_for_draws()
     posterior, joint, facts = _posterior(optimum, times, how, seed)
     options.report(work[-1], work[-1])
     diagnosis = diagnose(whole, fitted, posterior, rows, tuned.noise, facts)
@@ -239,7 +239,7 @@ def _posterior(
             break
     joint = replace(joint, stored=draws.stored)
     root = np.asarray(joint.root)
-    values = gaussians(posterior.whitened, np.asarray(joint.mean), root @ root.T)
+    values = gaussians([g.unknowns for g in posterior.groups], np.asarray(joint.mean), root @ root.T)
     facts = FitFacts(
         log_evidence=optimum.model.log_evidence(solution, len(optimum.tuned.at.starts)),
         parameters=joint.mean.size,

@@ -158,7 +158,7 @@ class LinearModel:
     @cached_property
     def size(self) -> int:
         """p."""
-        return sum(count * m for count, m in (g.unknowns for g in self.kernels.original.groups))
+        return self.kernels.size
 
     def linearise(self, at: ShootingState) -> Linearised:
         """The linear model around an iterate, and what the iterate costs.

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from sgpd.arrays import Numbers
 from sgpd.inference.chunks import Chunk
 from sgpd.inference.laplace.constants import BLOCK
 from sgpd.inference.posterior.field import Features, FieldPosterior
@@ -117,8 +117,8 @@ def by_bumps(
 class ByJ(NamedTuple):
     """The gradient of something by J of a chunk, and by all L⁻¹."""
 
-    j: Float[Array | np.ndarray, "k d p"]
-    whitenings: tuple[Float[Array | np.ndarray, "_ _ _"], ...]
+    j: Float[Numbers, "k d p"]
+    whitenings: tuple[Float[Numbers, "_ _ _"], ...]
 
 
 @jax.jit

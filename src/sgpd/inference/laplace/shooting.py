@@ -43,7 +43,8 @@ def multiple_shooting(
         covariance = np.linalg.inv(found.equations.solve(u).precision)
         absorbed = len(rollouts.first) + (len(covariance) - np.trace(covariance)) / line.shape[1]
         model = replace(model, noise=_noise(recording, line, model.noise, absorbed))
-    values = gaussians(posterior.whitened, u, covariance)
+    diagonal = posterior.whitened[0].plain().diagonal
+    values = gaussians([g.unknowns for g in posterior.groups], u, covariance, diagonal)
     return ShootingResult(eqx.tree_at(lambda f: f.values, posterior, values), recording.in_pieces(line), model.noise)
 
 

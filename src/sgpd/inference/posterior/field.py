@@ -14,7 +14,7 @@ import numpy as np
 from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Float
 
-from sgpd.arrays import Key, Scalar, State, on_device
+from sgpd.arrays import Key, Numbers, Scalar, State, on_device
 from sgpd.fields import Field
 from sgpd.gp import (
     JITTER,
@@ -49,7 +49,7 @@ class LatentGroup(eqx.Module):
     scaled_locations: Float[Array, "count m k"]
     scale: Float[Array, "count 1 k"]
     jitter: float = eqx.field(static=True, default=JITTER)  # relative to the kernel's variance
-    known_whitening: Float[Array | np.ndarray, "count m m"] | None = None
+    known_whitening: Float[Numbers, "count m m"] | None = None
     axes: Axes | None = None  # along which there are lengthscales; None: the inputs as they are
     trend: Trend | None = None  # of each latent, beside its process
 
@@ -206,11 +206,12 @@ class FieldPosterior(eqx.Module):
         by_readings = jax.vmap(jax.jacfwd(self.makes, argnums=1))(states, r)
         return jax.vmap(self.makes)(states, r), by_readings
 
-    def by_latents(self, by_readings: Float[Array | np.ndarray, "*n rho"]) -> list[Float[Array, "*n count q"]]:
+    def by_latents(self, by_readings: Float[Numbers, "*n rho"]) -> list[Float[Numbers, "*n count q"]]:
         """The same, or anything else by readings, taken apart by group and latent."""
         shapes = [spec.readings for spec in self.structure.groups(self.dimension)]
         ends = np.cumsum([count * q for count, q in shapes])
-        parts = jnp.split(by_readings, ends[:-1], axis=-1)
+        split = np.split if isinstance(by_readings, np.ndarray) else jnp.split
+        parts = split(by_readings, ends[:-1], axis=-1)
         return [part.reshape(*part.shape[:-1], *shape) for part, shape in zip(parts, shapes, strict=True)]
 
     @property
@@ -232,13 +233,13 @@ class FieldPosterior(eqx.Module):
         """The same with those."""
         return eqx.tree_at(lambda p: p.logarithms, self, values)
 
-    def with_whitenings(self, known: Sequence[Float[Array | np.ndarray, "_ _ _"] | None]) -> "FieldPosterior":
+    def with_whitenings(self, known: Sequence[Float[Numbers, "_ _ _"] | None]) -> "FieldPosterior":
         """The same, with these computed already; None: they are not."""
         return replace(
             self, groups=tuple(replace(g, known_whitening=w) for g, w in zip(self.groups, known, strict=True))
         )
 
-    def unravel(self, flat: Float[Array | np.ndarray, " p"]) -> Whitened:
+    def unravel(self, flat: Float[Numbers, " p"]) -> Whitened:
         """All whitened values in one vector, taken apart by group."""
         shapes = [g.unknowns for g in self.groups]
         ends = np.cumsum([count * m for count, m in shapes])
@@ -301,6 +302,6 @@ def sample_features(
     frequencies, weights = [], []
     for own, g, count in zip(rng.spawn(len(posterior.groups)), posterior.groups, counts, strict=True):
         normals = host_normals(own, count, g.scale.shape[-1] + g.kernel.tail_normals, sampling)
-        frequencies.append(g.kernel.frequencies(on_device(normals)))
+        frequencies.append(on_device(np.asarray(g.kernel.frequencies(normals))))
         weights.append(on_device(own.normal(size=(paths, g.scale.shape[0], 2, count))))
     return Features(tuple(frequencies), tuple(weights))

@@ -17,7 +17,7 @@ import jax.scipy.linalg as jsl
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from sgpd.arrays import State, on_device
+from sgpd.arrays import Numbers, State, on_device
 from sgpd.errors import NumericalFailure, Outcome
 from sgpd.gp.features import Sampling
 from sgpd.inference.laplace.linear_model import Regression, Solution
@@ -42,8 +42,8 @@ class Stream(IntEnum):
 class Unknowns(NamedTuple):
     """Whitened values and starts: one set, or a stack of draws."""
 
-    u: Float[Array | np.ndarray, "*draws p"]
-    starts: Float[Array | np.ndarray, "*draws w d"] | Float[Array | np.ndarray, "*draws d"]  # of all pieces, or of one
+    u: Float[Numbers, "*draws p"]
+    starts: Float[Numbers, "*draws w d"] | Float[Numbers, "*draws d"]  # of all pieces, or of one
 
     def at(self, piece: int) -> "Unknowns":
         """With the start of one piece only."""

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from sgpd.arrays import on_device
+from sgpd.arrays import Numbers, on_device
 from sgpd.fields import Field
 from sgpd.gp import Path
 from sgpd.gp.trends import Parabola
@@ -21,9 +21,9 @@ class Kernels(NamedTuple):
     """A posterior's latents under kernels of these logarithms; plain tuples, because these are made again and again."""
 
     original: FieldPosterior  # without q
-    logarithms: list[Float[Array | np.ndarray, "..."]]
-    whitenings: tuple[Float[Array | np.ndarray, "_ _ _"], ...]  # L⁻¹ of every latent, group by group
-    trend_stds: tuple[Float[Array | np.ndarray, "_ _"], ...]  # of coefficients
+    logarithms: list[Float[Numbers, "..."]]
+    whitenings: tuple[Float[Numbers, "_ _ _"], ...]  # L⁻¹ of every latent, group by group
+    trend_stds: tuple[Float[Numbers, "_ _"], ...]  # of coefficients
 
     @classmethod
     def of(cls, posterior: FieldPosterior, logarithms: list | None = None) -> "Kernels":
@@ -38,6 +38,11 @@ class Kernels(NamedTuple):
     def posterior(self) -> FieldPosterior:
         """With all that."""
         return self.original.with_logarithms(self.logarithms).with_whitenings(self.whitenings)
+
+    @property
+    def size(self) -> int:
+        """p: how many unknowns there are."""
+        return sum(count * m for count, m in (g.unknowns for g in self.original.groups))
 
     def by_unknowns(self, states: Float[np.ndarray, "n d"]) -> list[Float[np.ndarray, "n count q m"]]:
         """Ψ: the derivative of readings by whitened values and coefficients, group by group."""
