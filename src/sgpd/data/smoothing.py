@@ -35,7 +35,7 @@ def smooth_run(run: Run) -> Smoothed:
 def _smooth_stretches(run: Run) -> Smoothed:
     intervals = np.diff(run.times)
     ends = np.flatnonzero(intervals > longest_bridged(float(np.median(intervals)))) + 1
-    ends = np.union1d(ends, _cuts(np.diff([0, *ends, len(run)])))
+    ends = np.union1d(ends, _cuts(np.diff(np.concatenate([[0], ends, [len(run)]]))))
     stretches = zip(np.split(run.times, ends), np.split(run.states, ends), strict=True)
     parts = [_smooth_stretch(Run(times, states)) for times, states in stretches]
     return Smoothed(*(np.concatenate(column) for column in zip(*parts, strict=True)))

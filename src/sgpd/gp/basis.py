@@ -72,4 +72,5 @@ def stacked_basis(
     reads: Reads,
 ) -> Float[Array, "count n q m_plus_b"]:
     """The same of several latents."""
-    return jax.vmap(lambda *given: basis(*given, reads))(kernel, inducing, trend, x)
+    one = lambda kernel, inducing, trend, x: basis(kernel, inducing, trend, x, reads)
+    return jax.vmap(one)(kernel, inducing, trend, x)

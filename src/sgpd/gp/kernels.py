@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from sgpd.arrays import Numbers, Scalar
+from sgpd.arrays import Scalar
 from sgpd.xla.sums import Terms, below_diagonal, derivatives
 
 Point = Float[Array, " k"]
@@ -90,7 +90,7 @@ class Kernel(eqx.Module):
         """k at all pairs."""
         return jax.vmap(lambda x: jax.vmap(lambda y: self(x, y))(ys))(xs)
 
-    def frequencies(self, normals: Float[Numbers, "s k_plus_tail"]) -> Float[Numbers, "s k"]:
+    def frequencies(self, normals: Float[Array, "s k_plus_tail"]) -> Float[Array, "s k"]:
         """Random frequencies, for lengthscale 1, made of standard normals: z / √(χ²/ν), or z alone for ν = ∞."""
         dimension = normals.shape[1] - self.tail_normals
         z, tail = normals[:, :dimension], normals[:, dimension:]

@@ -228,7 +228,7 @@ def _recorded_energy(data: Trajectories, posterior: FieldPosterior) -> Check | N
 def _inducing(posterior: FieldPosterior, rows: np.ndarray) -> Check:
     specs = posterior.structure.groups(posterior.dimension)
     states = rows.reshape(-1, rows.shape[-1])
-    whitenings = Kernels.of(posterior).whitenings
+    whitenings = map(np.asarray, Kernels.of(posterior).whitenings)
     seen = [group.along_axes(spec.inputs(states)) for group, spec in zip(posterior.groups, specs, strict=True)]
     shares = [float(_unexplained(*each).max()) for each in zip(posterior.groups, whitenings, seen, strict=True)]
     title, worst = "unexplained prior variance", max(shares)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from sgpd.arrays import Numbers
 from sgpd.fields import Field
 from sgpd.inference.chunks import Chunk, Rollouts, chunks
 from sgpd.inference.posterior.field import Features
@@ -21,9 +22,9 @@ from sgpd.xla.loops import walk
 class Rolled(NamedTuple):
     """Rollouts of drawn fields through a chunk."""
 
-    rows: Float[Array, "*draws k d"]
-    converged: Bool[Array, "*draws"]
-    residual: Float[Array, "*draws"]
+    rows: Float[Numbers, "*draws k d"]
+    converged: Bool[Numbers, "*draws"]
+    residual: Float[Numbers, "*draws"]
 
 
 @partial(jax.jit, static_argnames="integrator")

@@ -204,7 +204,7 @@ def _each(drawn: Drawn, program: Callable) -> Paths:
 def _rolled_adaptively(posterior: FieldPosterior, drawn: Drawn, times: Float[Array, " n"]):
     def one(unknowns: Unknowns, weights):
         field = posterior.field(posterior.unravel(unknowns.u), Features(drawn.features.frequencies, weights))
-        return *adaptive_rollout(field, unknowns.starts, times), jnp.array(0.0)
+        return *adaptive_rollout(field, jnp.asarray(unknowns.starts), times), jnp.array(0.0)
 
     return jax.vmap(one)(drawn.unknowns, drawn.features.weights)
 

@@ -5,13 +5,19 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int
+from jaxtyping import Int
+
+from sgpd.arrays import Numbers
 
 Carry = TypeVar("Carry")
 
 
 def walk(
-    one: Callable[[Carry, Any], tuple[Carry, Any]], carry: Carry, entries: Any, used: Int[Array, ""], back: bool = False
+    one: Callable[[Carry, Any], tuple[Carry, Any]],
+    carry: Carry,
+    entries: Any,
+    used: Int[Numbers, ""],
+    back: bool = False,
 ) -> tuple[Carry, Any]:
     """`jax.lax.scan` over the first `used` entries, or over them from the last to the first; 0 where it does not come.
 

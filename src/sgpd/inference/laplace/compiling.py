@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
+from sgpd.arrays import on_device
 from sgpd.inference.chunks import Chunk
 from sgpd.inference.constants import CHUNK, DRAWS_AT_ONCE
 from sgpd.inference.laplace import programs
@@ -59,8 +60,9 @@ def _stages(kernels: Kernels, integrator: Integrator):
 def _draws(kernels: Kernels, integrator: Integrator, features: tuple[int, ...]):
     """A batch of draws with so many random features."""
     draws, groups, d = DRAWS_AT_ONCE[-1], kernels.original.groups, kernels.original.dimension
-    frequencies = tuple(np.zeros((size, g.scale.shape[-1])) for g, size in zip(groups, features, strict=True))
-    weights = tuple(np.zeros((draws, len(g.scale), 2, size)) for g, size in zip(groups, features, strict=True))
+    nothing = lambda *shape: on_device(np.zeros(shape))
+    frequencies = tuple(nothing(size, g.scale.shape[-1]) for g, size in zip(groups, features, strict=True))
+    weights = tuple(nothing(draws, len(g.scale), 2, size) for g, size in zip(groups, features, strict=True))
     u, x = np.zeros((draws, kernels.size)), np.zeros((draws, d))
     roll(kernels, integrator, u, Features(frequencies, weights), x, _of_no_entries((draws,), d))
 

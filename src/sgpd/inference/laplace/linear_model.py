@@ -282,7 +282,7 @@ class LinearModel:
         of_starts = local + gains @ covariance @ np.swapaxes(gains, 1, 2)
         noise, p, d = self.noise, self.size, len(self.noise)
         by_noise, after = np.zeros(d), np.zeros((d, p))
-        by_logarithms = [0.0 for _ in self.kernels.logarithms]
+        by_logarithms = [np.zeros(np.shape(leaf)) for leaf in self.kernels.logarithms]
         for (rows, by_bumps, by_u, by_v, target), (_, tangent) in zip(
             reversed(weighed), reversed(along.tangents), strict=True
         ):

@@ -5,6 +5,7 @@ state that only its own rows tell. Rollouts are made longer from stage to stage,
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -26,23 +27,29 @@ def found_starts(
 
 def _improved(model: LinearModel, at: ShootingState) -> tuple[ShootingState, Float[np.ndarray, "n d"]]:
     """Levenberg-Marquardt for all starts side by side: a step that makes a rollout worse is taken back there."""
-    best, damping, candidate = None, np.full(len(at.starts), 1e-3), at
+    best, damping = _tried(model, at), np.full(len(at.starts), 1e-3)
     for _ in range(START_ITERATIONS):
-        rows, by_start = model.rows(candidate)
-        cost = _costs(model, candidate, rows)
-        if best is None:
-            best = [candidate.starts, cost, rows, by_start]
-        else:
-            better = cost < best[1]
-            along = np.repeat(better, np.diff([*at.rollouts.first, len(rows)]))
-            chosen = (better[:, None], better, along[:, None], along[:, None, None])
-            new = (candidate.starts, cost, rows, by_start)
-            best = [np.where(where, one, other) for where, one, other in zip(chosen, new, best, strict=True)]
-            damping = np.where(better, damping / 10, damping * 10)
-        starts, _, rows, by_start = best
-        step = _step(model, at._replace(starts=starts), rows, by_start, damping)
-        candidate = at._replace(starts=starts + step)
-    return at._replace(starts=best[0]), best[2]
+        trial = _tried(model, at._replace(starts=best.starts + _step(model, at, best, damping)))
+        better = trial.cost < best.cost
+        along = np.repeat(better, np.diff([*at.rollouts.first, len(best.rows)]))
+        chosen = _Tried(better[:, None], better, along[:, None], along[:, None, None])
+        best = _Tried(*(np.where(*each) for each in zip(chosen, trial, best, strict=True)))
+        damping = np.where(better, damping / 10, damping * 10)
+    return at._replace(starts=best.starts), best.rows
+
+
+class _Tried(NamedTuple):
+    """Starts, what each costs, and the rollouts from them."""
+
+    starts: Float[np.ndarray, "s d"]
+    cost: Float[np.ndarray, " s"]
+    rows: Float[np.ndarray, "n d"]
+    by_start: Float[np.ndarray, "n d d"]
+
+
+def _tried(model: LinearModel, at: ShootingState) -> _Tried:
+    rows, by_start = model.rows(at)
+    return _Tried(at.starts, _costs(model, at, rows), rows, by_start)
 
 
 def _costs(model: LinearModel, at: ShootingState, rows: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " s"]:
@@ -54,16 +61,16 @@ def _costs(model: LinearModel, at: ShootingState, rows: Float[np.ndarray, "n d"]
     return np.where(np.isfinite(cost), cost, np.inf)
 
 
-def _step(model: LinearModel, at: ShootingState, rows, by_start, damping: Float[np.ndarray, " s"]):
+def _step(model: LinearModel, at: ShootingState, best: _Tried, damping: Float[np.ndarray, " s"]) -> np.ndarray:
     """(Xᵀ X + prior + damping) v = Xᵀ t, start by start, in units of the noise."""
     recording, first, d = model.recording, at.rollouts.first, len(model.noise)
-    weight = recording.observed / model.noise
-    by_v = weight[:, :, None] * by_start * model.noise
-    target = weight * (recording.states - rows)
+    weight = np.where(recording.observed, 1 / model.noise, 0.0)
+    by_v = weight[:, :, None] * best.by_start * model.noise
+    target = weight * (recording.states - best.rows)
     matrix = np.add.reduceat(np.einsum("nci,ncj->nij", by_v, by_v), first) + np.diag(model.prior)
     matrix = matrix * (1 + damping[:, None, None] * np.eye(d))
-    away = (recording.center - at.starts) / model.noise
+    away = (recording.center - best.starts) / model.noise
     right = np.add.reduceat(np.einsum("nci,nc->ni", by_v, target), first) + model.prior * away
-    step = np.where(np.isfinite(right).all(axis=1)[:, None], right, 0.0)
-    matrix = np.where(np.isfinite(matrix).all(axis=(1, 2))[:, None, None], matrix, np.eye(d))
-    return np.where(at.rollouts.free[:, None], model.noise * np.linalg.solve(matrix, step[:, :, None])[:, :, 0], 0.0)
+    sound = at.rollouts.free & np.isfinite(right).all(axis=1) & np.isfinite(matrix).all(axis=(1, 2))
+    matrix, right = np.where(sound[:, None, None], matrix, np.eye(d)), np.where(sound[:, None], right, 0.0)
+    return model.noise * np.linalg.solve(matrix, right[:, :, None])[:, :, 0]

@@ -49,7 +49,7 @@ class LatentGroup(eqx.Module):
     scaled_locations: Float[Array, "count m k"]
     scale: Float[Array, "count 1 k"]
     jitter: float = eqx.field(static=True, default=JITTER)  # relative to the kernel's variance
-    known_whitening: Float[Numbers, "count m m"] | None = None
+    known_whitening: Float[Array, "count m m"] | None = None
     axes: Axes | None = None  # along which there are lengthscales; None: the inputs as they are
     trend: Trend | None = None  # of each latent, beside its process
 
@@ -219,11 +219,6 @@ class FieldPosterior(eqx.Module):
         """How many readings there are at a point."""
         return sum(math.prod(spec.readings) for spec in self.structure.groups(self.dimension))
 
-    @jax.jit
-    def whitenings(self) -> tuple[Float[Array, "_ _ _"], ...]:
-        """L⁻¹ of every latent, group by group."""
-        return tuple(g.whitening for g in self.groups)
-
     @property
     def logarithms(self) -> list:
         """What the evidence may change of all groups."""
@@ -235,8 +230,9 @@ class FieldPosterior(eqx.Module):
 
     def with_whitenings(self, known: Sequence[Float[Numbers, "_ _ _"] | None]) -> "FieldPosterior":
         """The same, with these computed already; None: they are not."""
+        arrays = [None if each is None else jnp.asarray(each) for each in known]
         return replace(
-            self, groups=tuple(replace(g, known_whitening=w) for g, w in zip(self.groups, known, strict=True))
+            self, groups=tuple(replace(g, known_whitening=w) for g, w in zip(self.groups, arrays, strict=True))
         )
 
     def unravel(self, flat: Float[Numbers, " p"]) -> Whitened:
@@ -292,6 +288,11 @@ def sample_normals(key: Key, posterior: FieldPosterior, count: int, batch: tuple
     return values, weights
 
 
+@jax.jit
+def _frequencies(kernel: Kernel, normals: Float[Array, "s n"]) -> Float[Array, "s k"]:
+    return kernel.frequencies(normals)
+
+
 def sample_features(
     rng: np.random.Generator, posterior: FieldPosterior, counts: Sequence[int], sampling: Sampling, paths: int
 ) -> Features:
@@ -302,6 +303,6 @@ def sample_features(
     frequencies, weights = [], []
     for own, g, count in zip(rng.spawn(len(posterior.groups)), posterior.groups, counts, strict=True):
         normals = host_normals(own, count, g.scale.shape[-1] + g.kernel.tail_normals, sampling)
-        frequencies.append(on_device(np.asarray(g.kernel.frequencies(normals))))
+        frequencies.append(_frequencies(g.kernel, on_device(normals)))
         weights.append(on_device(own.normal(size=(paths, g.scale.shape[0], 2, count))))
     return Features(tuple(frequencies), tuple(weights))
