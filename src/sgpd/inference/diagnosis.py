@@ -2,12 +2,8 @@
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
-from sgpd.arrays import on_device
 from sgpd.checks import Check, CheckId
 from sgpd.data import Trajectories, Windows
 from sgpd.data.smoothing import noise_std
@@ -15,14 +11,15 @@ from sgpd.inference.constants import FEW
 from sgpd.inference.course import BLOCKS, Course, along_recording
 from sgpd.inference.facts import FitFacts
 from sgpd.inference.initial import leads_out
+from sgpd.inference.laplace.constants import FULL, LONGEST, MOST_POINTS
+from sgpd.inference.laplace.growing import may_grow
 from sgpd.inference.posterior.field import FieldPosterior
 from sgpd.inference.residuals import neighbours
-from sgpd.xla.batches import in_rows
+from sgpd.inference.unexplained import SPARSE, unexplained
 
 ROUGH = 1.5  # noise found, against what the recording's own roughness shows
 UNSOLVED = 0.5  # share of steps that did not converge, from which nothing that a fit says means anything
 TREND = 5.0  # standard errors of a slope of the energy
-SPARSE = 1e-3  # unexplained prior variance (Nyström residual) where the recording goes, as a share
 MORE = "`--inducing N`, in Python `inference=Laplace(inducing=N)`"
 MISSING = (  # what to do where even a free field does not fit
     f"The system may have inputs or states that were not recorded; record more often, or try more points ({MORE})."
@@ -53,6 +50,7 @@ def diagnose(
         f"Log evidence {facts.log_evidence:.1f}; {facts.effective_parameters:.1f} effective parameters of "
         f"{facts.parameters}.",
         _draws(facts),
+        *_points(posterior, facts),
         *_cut(data, rows.shape[1]),
     ]
     free = posterior.structure.most_general
@@ -62,7 +60,8 @@ def diagnose(
         _white(data.names, recording, rows, np.asarray(facts.autocorrelation_times), free),
         _noise(data, noise, free),
         _recorded_energy(data, posterior),
-        _inducing(posterior, rows),
+        _inducing(posterior, rows, facts),
+        _rollouts(data, rows.shape[1]),
         _bands(facts),
     )
     return Diagnosis(tuple(notes), tuple(check for check in checks if check is not None))
@@ -215,31 +214,60 @@ def _recorded_energy(data: Trajectories, posterior: FieldPosterior) -> Check | N
     return Check(CheckId.RECORDED_ENERGY, title, value, TREND, "ATTENTION", sentence, remedy)
 
 
-def _inducing(posterior: FieldPosterior, rows: np.ndarray) -> Check:
-    specs = posterior.structure.groups(posterior.dimension)
-    states = rows.reshape(-1, rows.shape[-1])
-    pairs = zip(posterior.groups, specs, strict=True)
-    seen = [(group, np.swapaxes(group.along_axes(spec.inputs(states)), 0, 1)) for group, spec in pairs]
-    shares = [float(in_rows(lambda x, group=group: _unexplained(group, on_device(x)), x).max()) for group, x in seen]
+def _rollouts(data: Trajectories, rows: int) -> Check | None:
+    """Worth a word only where pieces had to be cut, but not for their sheer length."""
+    longest, title = min(max(map(len, data.runs)), LONGEST), "rows of the longest rollout"
+    if rows >= longest:
+        return None
+    sentence = (
+        f"Longer rollouts are so unstable that no field was found for them: the recording was cut in pieces of {rows} "
+        f"rows (instead of {longest}), each with a first state of its own."
+    )
+    remedy = (
+        f"Forecasts over more than {rows} rows mean little. Where the motion hardly leaves a subspace, take coordinates "
+        "within it; else record more often or with less noise, or try another structure."
+    )
+    return Check(CheckId.ROLLOUTS, title, float(rows), float(longest), "ATTENTION", sentence, remedy)
+
+
+def _points(posterior: FieldPosterior, facts: FitFacts) -> list[str]:
+    """How many inducing points there are where those at first were too few, and why there are no more."""
+    if not facts.growth:
+        return []
+    names = [spec.name for spec in posterior.structure.groups(posterior.dimension)]
+    counts = zip(names, facts.inducing_first, facts.inducing, facts.determined, strict=True)
+    said = ", ".join(
+        f"{name} {now} (at first {before}; the recording determines {share:.0%} of the values there)"
+        for name, before, now, share in counts
+    )
+    why = {
+        "enough": "that is enough",
+        "most": f"more than {MOST_POINTS} are not tried",
+        "work": "with more, a fit of so many rows would take too long",
+        "worse": "twice as many had a lower evidence",
+    }
+    return [f"Inducing points: {said}; {why[facts.growth]}."]
+
+
+def _inducing(posterior: FieldPosterior, rows: np.ndarray, facts: FitFacts) -> Check:
+    names = [spec.name for spec in posterior.structure.groups(posterior.dimension)]
+    shares = unexplained(posterior, rows.reshape(-1, rows.shape[-1]))
     title, worst = "unexplained prior variance", max(shares)
-    poor = [f"{s.name} {share:.1%}" for s, share in zip(specs, shares, strict=True) if share > SPARSE]
-    if not poor:
-        sentence = f"Inducing points suffice: {worst:.1e} of the prior variance stays unexplained (limit {SPARSE:g})."
-        return Check(CheckId.INDUCING, title, worst, SPARSE, "PASS", sentence)
-    sentence = f"Inducing points leave prior variance unexplained where the recording goes: {', '.join(poor)}."
+    poor = [f"{name} {share:.1%}" for name, share in zip(names, shares, strict=True) if share > SPARSE]
+    full = [
+        f"{name} {share:.0%}"
+        for name, group, share in zip(names, posterior.groups, facts.determined, strict=True)
+        if share > FULL and may_grow(group)
+    ]
     remedy = f"More of them may help ({MORE})."
-    return Check(CheckId.INDUCING, title, worst, SPARSE, "ATTENTION", sentence, remedy)
-
-
-@jax.jit
-def _unexplained(group, inputs: Float[Array, "n count k"]) -> Float[Array, "n count"]:
-    """Nyström residual: (σ² - k(x, ξ) k(ξ, ξ)⁻¹ k(ξ, x)) / (σ² + the usual variance of the trend, all explained)."""
-
-    def one(kernel, inducing, trend, x):
-        nugget = group.jitter * kernel.variance * jnp.eye(inducing.shape[0])
-        across = kernel.matrix(inducing, x)
-        solved = jnp.linalg.solve(kernel.matrix(inducing, inducing) + nugget, across)
-        of_trend = 0.0 if trend is None else jax.vmap(lambda at: trend.variance(kernel, at))(x).mean()
-        return (kernel.variance - (across * solved).sum(axis=0)) / (kernel.variance + of_trend)
-
-    return jax.vmap(one, in_axes=(0, 0, 0, 1), out_axes=1)(group.kernel, group.inducing, group.trend, inputs)
+    if poor:
+        sentence = f"Inducing points leave prior variance unexplained where the recording goes: {', '.join(poor)}."
+        return Check(CheckId.INDUCING, title, worst, SPARSE, "ATTENTION", sentence, remedy)
+    if full:
+        sentence = (
+            f"Inducing points are too few for what the recording tells: it determines more than half of the values "
+            f"there ({', '.join(full)}), so the field may be too smooth and the bands too narrow."
+        )
+        return Check(CheckId.INDUCING, title, worst, SPARSE, "ATTENTION", sentence, remedy)
+    sentence = f"Inducing points suffice: {worst:.1e} of the prior variance stays unexplained (limit {SPARSE:g})."
+    return Check(CheckId.INDUCING, title, worst, SPARSE, "PASS", sentence)

@@ -24,6 +24,7 @@ from sgpd.inference.constants import (
     CONFINED,
     CONSTANT,
     GAUSS_NEWTON,
+    GRID,
     LENGTHSCALES,
     LONGEST_STEP,
     MARGIN,
@@ -240,7 +241,7 @@ def inducing_points(inputs: np.ndarray, points: int | None = None) -> np.ndarray
     margin = np.where(high > low, high - low, 1.0) * MARGIN
     low, high, k = low - margin, high + margin, inputs.shape[1]
     count = points if points is not None else POINTS.get(k) or min(PER_DIMENSION * k, 64)
-    if k <= 2:
+    if k <= GRID:
         side = round(count ** (1 / k))
         axes = [np.linspace(a, b, side) for a, b in zip(low, high, strict=True)]
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, k)

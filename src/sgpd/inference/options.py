@@ -19,6 +19,7 @@ class FitOptions:
     x0: str  # "latent", "known" or "observed"
     progress: Progress | None = None
     checkpoint: str | Path | None = None
+    own_points: bool = False  # inducing points are the caller's, and stay
 
     def report(self, done: int, total: int):
         """Tell how far the fit is, if anybody listens."""

@@ -94,7 +94,7 @@ def fit(
     guess = _once(lambda recording, given: _guess(given, recording, structure, settings))
     with one_lapack_thread():
         guesses = [guess(*each) for each in zip(recordings, guesses, strict=True)]
-        options = FitOptions(method, settings, x0, progress, checkpoint)
+        options = FitOptions(method, settings, x0, progress, checkpoint, own_points=initial is not None)
         if isinstance(settings, Laplace):
             models = [_laplace(*one, options) for one in zip(recordings, guesses, seeds, strict=True)]
             if integrator == "auto":

@@ -11,6 +11,7 @@ import pytest
 import sgpd
 from sgpd.fields import linearise
 from sgpd.inference.laplace import engine as laplace
+from sgpd.inference.laplace import stages
 from sgpd.integrators import rollout
 from sgpd.paper.truths import noisy_start
 
@@ -180,14 +181,14 @@ def test_where_no_draw_fits_the_fit_stands_without_features_and_says_that_its_ba
 def test_a_rollout_too_unstable_for_the_whole_recording_is_cut_in_two(known, truth, monkeypatch):
     """As if nothing but rounding were left of the evidence over all rows."""
 
-    tune = laplace.tune
+    tune = stages.tune
 
-    def tuned(tuning, hyper, at):
-        found = tune(tuning, hyper, at)
-        whole = len(at.starts) == 1 and int(tuning.recording.observed[:, 0].sum()) == 98
+    def tuned(tuning, hyper, best):
+        found = tune(tuning, hyper, best)
+        whole = len(best.at.starts) == 1 and int(tuning.recording.observed[:, 0].sum()) == 98
         return found._replace(values=(float("nan"),)) if whole else found
 
-    monkeypatch.setattr(laplace, "tune", tuned)
+    monkeypatch.setattr(stages, "tune", tuned)
     run = known[0].runs[0]
     data = sgpd.Trajectories.from_arrays(run.times[:99], run.states[:99], names=SYSTEM.names)
     model = sgpd.fit(data, "separable", x0="known", seed=1)
