@@ -6,6 +6,7 @@ where it is not (Gauss-Newton).
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -41,17 +42,19 @@ def initial_posterior(
     structure: Structure,
     data: Trajectories,
     kernel: type[Kernel] = SquaredExponential,
-    points: int | None = None,
+    points: int | Sequence[int] | None = None,
     diagonal: bool = False,
 ) -> FieldPosterior:
     """Kernels, inducing points and q(u) from the data: no random number, no setting to tune.
 
     The lengthscales of each group are those among `LENGTHSCALES` under which the regression has the highest evidence;
-    across a subspace that the recording hardly leaves, they may be `ACROSS` times as long.
+    across a subspace that the recording hardly leaves, they may be `ACROSS` times as long. `points` are for each latent,
+    or for those of each group.
     """
     smoothed = smooth(data)
     specs = structure.groups(data.dimension)
-    seen = [_seen(spec, smoothed.states, kernel, points) for spec in specs]
+    counts = points if isinstance(points, Sequence) else [points] * len(specs)
+    seen = [_seen(spec, smoothed.states, kernel, count) for spec, count in zip(specs, counts, strict=True)]
     groups = [one.group(kernel, LENGTHSCALES[-1]) for one in seen]
     matching = _Matching.of(structure, smoothed, groups)
     for index, one in enumerate(seen):

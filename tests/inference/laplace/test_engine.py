@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import sgpd
+from sgpd.errors import CheckWarning
 from sgpd.fields import linearise
 from sgpd.inference.laplace import engine as laplace
 from sgpd.inference.laplace import stages
+from sgpd.inference.laplace.growing import may_grow
 from sgpd.integrators import rollout
 from sgpd.paper.truths import noisy_start
 
@@ -121,6 +123,9 @@ def test_a_fit_tells_facts_about_itself(known):
     assert facts.parameters == known[1].joint.mean.size
     assert 2 < facts.effective_parameters < facts.parameters
     assert np.isfinite(facts.log_evidence)
+    assert (facts.inducing, facts.inducing_first, facts.growth) == ((12, 12), (12, 12), "")  # a grid does not grow
+    assert not any(map(may_grow, known[1].posterior.groups))
+    assert max(facts.determined) < 1
     assert known[1].objective == "evidence"
     assert [line.restart for line in history if line.round == 0] == [20, 100]
     assert known[1].notes
@@ -191,7 +196,11 @@ def test_a_rollout_too_unstable_for_the_whole_recording_is_cut_in_two(known, tru
     monkeypatch.setattr(stages, "tune", tuned)
     run = known[0].runs[0]
     data = sgpd.Trajectories.from_arrays(run.times[:99], run.states[:99], names=SYSTEM.names)
-    model = sgpd.fit(data, "separable", x0="known", seed=1)
+    with pytest.warns(CheckWarning, match="cut in pieces of 50 rows .instead of 99."):
+        model = sgpd.fit(data, "separable", x0="known", seed=1)
+    (check,) = (check for check in model.diagnosis if check.id == "rollouts")
+    assert (check.verdict, check.value, check.limit) == ("ATTENTION", 50.0, 99.0)
+    assert any(check.sentence in note for note in model.notes)
     assert model.pieces.row.tolist() == [0, 50]
     assert "No rollout is longer than 50 rows: each such piece has a first state of its own." in model.notes
     recorded = distance(data.runs[0].states, truth[:99])

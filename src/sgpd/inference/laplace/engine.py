@@ -90,7 +90,7 @@ def fit_laplace(data: Trajectories, guess: FieldPosterior, options: FitOptions, 
     history: list = list(history_of(lines))
     work = np.cumsum([TUNING, *[1] * (len(lengths) - 2), *[TUNING] * (len(lengths) > 1), DRAWING]).tolist()
     compile_programs(tuning.model(stage.hyper), feature_counts(tuning.original, settings.features, settings.sampling))
-    problem = problem.with_points(stage.points)
+    problem = problem.anew(stage.points)
     for index, length in list(enumerate(lengths[:-1]))[stage.done :]:
         problem, stage = first(problem, stage, length, history) if index == 0 else longer(problem, stage, length)
         stage = stage._replace(done=index + 1)

@@ -21,6 +21,7 @@ from sgpd.data import Trajectories, Windows, windows
 from sgpd.data.smoothing import noise_std
 from sgpd.errors import NumericalFailure, Outcome
 from sgpd.inference.facts import Round
+from sgpd.inference.initial import initial_posterior
 from sgpd.inference.laplace.constants import LEAPS, LOST, NEAR, SHORT, TIGHT, WORSE
 from sgpd.inference.laplace.descent import Descent, Until, descend
 from sgpd.inference.laplace.evidence import Hyper, Tuned, Tuning, tune
@@ -104,9 +105,17 @@ class Problem(NamedTuple):
         return Stage(0, u, line, self.tuning.start, tuple(g.points for g in guess.groups), 0, np.asarray(np.inf))
 
     def with_points(self, points: tuple[int, ...]) -> "Problem":
-        """With so many inducing points for each group."""
+        """With so many inducing points for each group, and the same kernels."""
         original = with_points(self.tuning.original, self.data, points)
         return self if original is self.tuning.original else self._replace(tuning=replace(self.tuning, original=original))
+
+    def anew(self, points: tuple[int, ...]) -> "Problem":
+        """With so many from the beginning: kernels are guessed with them."""
+        if points == tuple(g.points for g in self.tuning.original.groups):
+            return self
+        structure, kernel = self.tuning.original.structure, self.options.settings.kernel
+        guess = initial_posterior(structure, self.data, kernel, points).plain()
+        return Problem.of(self.data, guess, self.options, self.length)
 
     def cut(self, stage: Stage) -> tuple["Problem", Stage]:
         """In equal pieces of no more rows than a stage has come to, and shorter ones in any case; and that stage."""
@@ -159,32 +168,44 @@ def last(problem: Problem, stage: Stage, history: list[Round]) -> tuple[Problem,
 
 def _tuned(problem: Problem, stage: Stage, length: int, history: list[Round]) -> Ended:
     """Kernels, noise and the number of inducing points for rollouts of that length."""
+    with_more = _carried if stage.length else _anew
+    ended = _at_first(problem, stage, length, history)
+    while ended.tuned is not None and problem.grows and any(asked := asking(ended.problem.tuning, ended.tuned)):
+        points, refused = doubled(ended.problem.tuning, asked)
+        if refused:
+            return ended._replace(growth=refused)
+        more = with_more(ended, points, length, history)
+        if more.tuned is None or not more.tuned.values[-1] > ended.tuned.values[-1] - WORSE:
+            return ended._replace(growth="worse")
+        ended = more._replace(growth="enough")
+    return ended
+
+
+def _at_first(problem: Problem, stage: Stage, length: int, history: list[Round]) -> Ended:
+    """With the inducing points there are."""
     stage, best = _leapt(problem.tuning, stage, length, Until(TIGHT))
     if best is None:
         return Ended(problem, stage, None)
     tuned = _told(tune(problem.tuning, stage.hyper, best), length, history)
-    if not np.isfinite(tuned.values[-1]):
-        return Ended(problem, stage, None)
-    growth = ""
-    while problem.grows and any(asked := asking(problem.tuning, tuned)):
-        points, growth = doubled(problem.tuning, asked)
-        if growth:
-            break
-        more = problem.with_points(points)
-        there = _refined(more.tuning, problem.tuning, stage, tuned)
-        if there is None or not there.values[-1] > tuned.values[-1] - WORSE:
-            growth = "worse"
-            break
-        problem, tuned, growth = more, _told(there, length, history), "enough"
-    return Ended(problem, stage, tuned, growth)
+    return Ended(problem, stage, tuned if np.isfinite(tuned.values[-1]) else None)
 
 
-def _refined(more: Tuning, tuning: Tuning, stage: Stage, tuned: Tuned) -> Tuned | None:
-    """Tuned with more inducing points, from the same field and the same kernels."""
-    kernels = tuning.model(tuned.hyper).kernels
-    model = more.model(tuned.hyper)
+def _anew(ended: Ended, points: tuple[int, ...], length: int, history: list[Round]) -> Ended:
+    """With so many inducing points from a first guess: where kernels hardly fitted, they are a bad one."""
+    problem = ended.problem.anew(points)
+    return _at_first(problem, problem.begin(), length, history)
+
+
+def _carried(ended: Ended, points: tuple[int, ...], length: int, history: list[Round]) -> Ended:
+    """With so many inducing points from the same field and the same kernels: over long rollouts no guess is as good."""
+    problem, stage, tuned, _ = ended
+    more = problem.with_points(points)
+    model, kernels = more.tuning.model(tuned.hyper), problem.tuning.model(tuned.hyper).kernels
     best = descend(model, tuned.at._replace(u=carried(kernels, model.kernels, tuned.at.u)), Until(TIGHT))
-    return None if stage.lost(best) else tune(more, tuned.hyper, best)
+    if stage.lost(best):
+        return Ended(problem, stage, None)
+    there = _told(tune(more.tuning, tuned.hyper, best), length, history)
+    return Ended(more, stage, there if np.isfinite(there.values[-1]) else None)
 
 
 def _told(tuned: Tuned, length: int, history: list[Round]) -> Tuned:
