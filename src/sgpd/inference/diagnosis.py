@@ -260,6 +260,8 @@ def _inducing(posterior: FieldPosterior, rows: np.ndarray, facts: FitFacts) -> C
         if share > FULL and may_grow(group)
     ]
     remedy = f"More of them may help ({MORE})."
+    if facts.growth == "worse":
+        remedy = "Twice as many had a lower evidence: compare with another structure or kernel, or record more."
     if poor:
         sentence = f"Inducing points leave prior variance unexplained where the recording goes: {', '.join(poor)}."
         return Check(CheckId.INDUCING, title, worst, SPARSE, "ATTENTION", sentence, remedy)
