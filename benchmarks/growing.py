@@ -2,9 +2,9 @@
 
     python benchmarks/growing.py [--seeds 1-3] [--only "double pendulum, hamiltonian" ...] [--points 0 32 64 128 256]
 
-Recordings of a double pendulum, of a star in a galaxy (Hénon-Heiles) and of a planet in space, with noise of 1 % of each
-channel's standard deviation. 0 points: the fit chooses. Errors of the best estimate are root mean squares in standard
-deviations of the channels, over the half of the recording's duration that follows it; so are the widths of bands.
+Recordings of a double pendulum, of a star in a galaxy (Hénon-Heiles) and of a planet in space, with noise of 1 % of
+each channel's standard deviation. 0 points: the fit chooses. Errors of the best estimate are root mean squares in
+standard deviations of the channels, over the half of the recording's duration that follows it; so are the widths of bands.
 """
 
 import argparse
@@ -97,7 +97,8 @@ def main():
     parser.add_argument("--points", nargs="+", type=int, default=[0, 32, 64, 128, 256])
     options = parser.parse_args()
     low, high = map(int, options.seeds.split("-"))
-    print(f"| recording, structure | seed | asked | {' | '.join(COLUMNS)} |", "|" + "---|" * (3 + len(COLUMNS)), sep="\n")
+    print(f"| recording, structure | seed | asked | {' | '.join(COLUMNS)} |")
+    print("|" + "---|" * (3 + len(COLUMNS)))
     for case in options.only:
         for seed in range(low, high + 1):
             for points in options.points:

@@ -66,7 +66,8 @@ def test_what_inducing_points_leave_open_is_the_conditional_variance():
     trend = Trend(jnp.array([[1.5]]), jnp.log(jnp.array([[3.0, 1e-30]])))
     share = 1.7 / (1.7 + 3 * (((x - 1.5) / 0.8) ** 2).mean())
     with_trend = dataclasses.replace(group, trend=trend)
-    np.testing.assert_allclose(nystroem_residual(with_trend, jnp.asarray(x)[:, None])[:, 0], share * expected, atol=1e-6)
+    found = nystroem_residual(with_trend, jnp.asarray(x)[:, None])[:, 0]
+    np.testing.assert_allclose(found, share * expected, atol=1e-6)
 
 
 def test_friction_in_a_recording_that_is_fitted_as_hamiltonian_is_told():

@@ -224,8 +224,8 @@ def _rollouts(data: Trajectories, rows: int) -> Check | None:
         f"rows (instead of {longest}), each with a first state of its own."
     )
     remedy = (
-        f"Forecasts over more than {rows} rows mean little. Where the motion hardly leaves a subspace, take coordinates "
-        "within it; else record more often or with less noise, or try another structure."
+        f"Forecasts over more than {rows} rows mean little. Where the motion hardly leaves a subspace, take "
+        "coordinates within it; else record more often or with less noise, or try another structure."
     )
     return Check(CheckId.ROLLOUTS, title, float(rows), float(longest), "ATTENTION", sentence, remedy)
 

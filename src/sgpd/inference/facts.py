@@ -27,7 +27,7 @@ class FitFacts:
     inducing: tuple[int, ...] = ()  # points of a latent, for each group
     inducing_first: tuple[int, ...] = ()  # at first; more where these were too few
     determined: tuple[float, ...] = ()  # share of the values there that the recording determines, for each group
-    growth: str = ""  # why there are no more: "enough", "most", "work" or "worse"; nothing where there never were too few
+    growth: str = ""  # why no more: "enough", "most", "work", "worse"; nothing if the first ones were enough
 
 
 @dataclass(frozen=True)

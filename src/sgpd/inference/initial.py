@@ -48,8 +48,8 @@ def initial_posterior(
     """Kernels, inducing points and q(u) from the data: no random number, no setting to tune.
 
     The lengthscales of each group are those among `LENGTHSCALES` under which the regression has the highest evidence;
-    across a subspace that the recording hardly leaves, they may be `ACROSS` times as long. `points` are for each latent,
-    or for those of each group.
+    across a subspace that the recording hardly leaves, they may be `ACROSS` times as long. `points` are for each
+    latent, or for those of each group.
     """
     smoothed = smooth(data)
     specs = structure.groups(data.dimension)

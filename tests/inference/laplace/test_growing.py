@@ -1,4 +1,4 @@
-"""Inducing points become more where a recording determines most of the values there, and the field stays what it was."""
+"""Inducing points become more where a recording determines most of the values there; the field stays what it was."""
 
 import dataclasses
 
@@ -47,7 +47,8 @@ def test_twice_as_many_points_begin_with_the_values_that_the_mean_had_there(sepa
     at = now = 0
     for before, after in zip(few.groups, many.groups, strict=True):
         inducing, wanted = (np.asarray(g.inducing)[0] for g in (before, after))
-        prior = lambda x: squared_exponential(before, 0, x, x) + JITTER * float(before.kernel.variance[0]) * np.eye(len(x))
+        nugget = JITTER * float(before.kernel.variance[0])
+        prior = lambda x: squared_exponential(before, 0, x, x) + nugget * np.eye(len(x))
         values = np.linalg.cholesky(prior(inducing)) @ u[at : at + before.points]
         mean = squared_exponential(before, 0, wanted, inducing) @ np.linalg.solve(prior(inducing), values)
         found = np.linalg.cholesky(prior(wanted)) @ carried[now : now + after.points]

@@ -17,8 +17,8 @@ TIGHT = 1e-4  # the same for the stages in which kernels and noise are tuned
 # More inducing points (`growing.py`, `stages.py`)
 FULL = 0.5  # share of the values at inducing points that a recording determines, above which there are twice as many
 MOST_POINTS = 256  # of a latent
-MOST_WORK = 2e9  # squared number of unknowns times number of observed values: what one step of a fit multiplies, at most
-WORSE = 3.0  # nats: twice as many points whose evidence is lower by more have ended in another optimum, and are not taken
+MOST_WORK = 2e9  # squared number of unknowns times observed values, at most: what one step of a fit multiplies
+WORSE = 3.0  # nats: twice as many points whose evidence is lower by more have ended in a worse optimum
 
 # Kernels and noise by the evidence (`evidence.py`)
 ROUNDS = 24  # at most

@@ -68,7 +68,8 @@ def with_points(posterior: FieldPosterior, data: Trajectories, points: Sequence[
     if tuple(points) == tuple(g.points for g in posterior.groups):
         return posterior
     states, groups = smooth(data).states, []
-    for group, spec, count in zip(posterior.groups, posterior.structure.groups(posterior.dimension), points, strict=True):
+    specs = posterior.structure.groups(posterior.dimension)
+    for group, spec, count in zip(posterior.groups, specs, points, strict=True):
         if count != group.points:
             placed = group.along_axes(np.stack([inducing_points(x, count) for x in spec.inputs(states)]))
             group = replace(group, scaled_locations=on_device(placed) / group.scale)

@@ -107,7 +107,8 @@ class Problem(NamedTuple):
     def with_points(self, points: tuple[int, ...]) -> "Problem":
         """With so many inducing points for each group, and the same kernels."""
         original = with_points(self.tuning.original, self.data, points)
-        return self if original is self.tuning.original else self._replace(tuning=replace(self.tuning, original=original))
+        same = original is self.tuning.original
+        return self if same else self._replace(tuning=replace(self.tuning, original=original))
 
     def anew(self, points: tuple[int, ...]) -> "Problem":
         """With so many from the beginning: kernels are guessed with them."""
