@@ -4,7 +4,8 @@
 
 Recordings of a double pendulum, of a star in a galaxy (Hénon-Heiles) and of a planet in space, with noise of 1 % of
 each channel's standard deviation. 0 points: the fit chooses. Errors of the best estimate are root mean squares in
-standard deviations of the channels, over the half of the recording's duration that follows it; so are the widths of bands.
+standard deviations of the channels, over the half of the recording's duration that follows it; so are the widths of
+bands.
 """
 
 import argparse
