@@ -25,6 +25,11 @@ class Outcome(Enum):
         "A covariance matrix of inducing values is not positive definite.",
         "Use fewer inducing points, or spread them further apart than the lengthscale allows now.",
     )
+    UNSTABLE = (
+        "Rollouts of even a few rows are so unstable that no field was found for them.",
+        "Record more often, look for outliers and for times or units that are not what they seem, or try another "
+        "structure.",
+    )
     DIVERGED = (
         "The training objective became infinite or not a number.",
         "Lower the learning rate, shorten the windows, or check the recording for outliers.",

@@ -9,8 +9,9 @@ import numpy as np
 import sgpd
 from sgpd.data import windows
 from sgpd.gp import SquaredExponential, Trend
-from sgpd.inference.diagnosis import _bands, _draws, _noise, _unexplained, _white
+from sgpd.inference.diagnosis import _bands, _draws, _noise, _white
 from sgpd.inference.posterior.field import LatentGroup
+from sgpd.inference.unexplained import nystroem_residual
 from tests.guesses import FIT
 
 
@@ -61,12 +62,12 @@ def test_what_inducing_points_leave_open_is_the_conditional_variance():
     k = lambda a, b: np.exp(-((a - b.T) ** 2) / 2 / 0.8**2)
     expected = 1 - np.diag(k(x, inducing) @ np.linalg.solve(k(inducing, inducing), k(inducing, x)))
     whitenings = np.asarray(group.whitening)
-    np.testing.assert_allclose(_unexplained(group, whitenings, x[None])[:, 0], expected, atol=1e-6)
+    np.testing.assert_allclose(nystroem_residual(group, whitenings, x[None])[:, 0], expected, atol=1e-6)
     # A trend is part of the prior, and leaves nothing open: σ² = 1.7 beside slopes of variance 3 a lengthscale.
     trend = Trend(jnp.array([[1.5]]), jnp.log(jnp.array([[3.0, 1e-30]])))
     share = 1.7 / (1.7 + 3 * (((x - 1.5) / 0.8) ** 2).mean())
     with_trend = dataclasses.replace(group, trend=trend)
-    np.testing.assert_allclose(_unexplained(with_trend, whitenings, x[None])[:, 0], share * expected, atol=1e-6)
+    np.testing.assert_allclose(nystroem_residual(with_trend, whitenings, x[None])[:, 0], share * expected, atol=1e-6)
 
 
 def test_friction_in_a_recording_that_is_fitted_as_hamiltonian_is_told():

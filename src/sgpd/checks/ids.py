@@ -22,6 +22,7 @@ class CheckId(StrEnum):
     RECORDED_ENERGY = "recorded_energy"
     INDUCING = "inducing"
     DRAWS = "draws"
+    ROLLOUTS = "rollouts"
 
     # Forecasts of rows that were held out
     HELD_OUT_REACH = "held_out_reach"

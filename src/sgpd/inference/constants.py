@@ -7,6 +7,7 @@ GAUSS_NEWTON = 6  # rounds, where a structure is not linear in its latents
 LONGEST_STEP = 1.5  # of an unknown in such a round but the first, in prior standard deviations
 MARGIN = 0.15  # of the data's range, by which inducing points reach beyond it on either side
 POINTS = {1: 12, 2: 64}  # inducing points by input dimension
+GRID = 2  # input dimensions, up to which inducing points are a grid
 PER_DIMENSION = 8  # inducing points in more than two dimensions
 REGARD = 1.5  # lengthscale, in standard deviations, by which inducing points are placed in more than two dimensions
 CONFINED = 0.1  # a recording stays in a subspace if it moves across it by less than this share of its motion along it

@@ -2,28 +2,25 @@
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
 from sgpd.checks import Check, CheckId
 from sgpd.data import Trajectories, Windows
 from sgpd.data.smoothing import noise_std
-from sgpd.gp import Kernel, stacked_basis
 from sgpd.inference.constants import FEW
 from sgpd.inference.course import BLOCKS, Course, along_recording
 from sgpd.inference.facts import FitFacts
 from sgpd.inference.initial import leads_out
-from sgpd.inference.posterior.field import FieldPosterior, LatentGroup
+from sgpd.inference.laplace.constants import FULL, LONGEST, MOST_POINTS
+from sgpd.inference.laplace.growing import may_grow
+from sgpd.inference.posterior.field import FieldPosterior
 from sgpd.inference.posterior.kernels import Kernels
 from sgpd.inference.residuals import neighbours
-from sgpd.xla.batches import in_rows
+from sgpd.inference.unexplained import SPARSE, unexplained
 
 ROUGH = 1.5  # noise found, against what the recording's own roughness shows
 UNSOLVED = 0.5  # share of steps that did not converge, from which nothing that a fit says means anything
 TREND = 5.0  # standard errors of a slope of the energy
-SPARSE = 1e-3  # unexplained prior variance (Nyström residual) where the recording goes, as a share
 MORE = "`--inducing N`, in Python `inference=Laplace(inducing=N)`"
 MISSING = (  # what to do where even a free field does not fit
     f"The system may have inputs or states that were not recorded; record more often, or try more points ({MORE})."
@@ -54,6 +51,7 @@ def diagnose(
         f"Log evidence {facts.log_evidence:.1f}; {facts.effective_parameters:.1f} effective parameters of "
         f"{facts.parameters}.",
         _draws(facts),
+        *_points(posterior, facts),
         *_cut(data, rows.shape[1]),
     ]
     free = posterior.structure.most_general
@@ -63,7 +61,8 @@ def diagnose(
         _white(data.names, recording, rows, np.asarray(facts.autocorrelation_times), free),
         _noise(data, noise, free),
         _recorded_energy(data, posterior),
-        _inducing(posterior, rows),
+        _inducing(posterior, rows, facts),
+        _rollouts(data, rows.shape[1]),
         _bands(facts),
     )
     return Diagnosis(tuple(notes), tuple(check for check in checks if check is not None))
@@ -225,38 +224,62 @@ def _recorded_energy(data: Trajectories, posterior: FieldPosterior) -> Check | N
     return Check(CheckId.RECORDED_ENERGY, title, value, TREND, "ATTENTION", sentence, remedy)
 
 
-def _inducing(posterior: FieldPosterior, rows: np.ndarray) -> Check:
-    specs = posterior.structure.groups(posterior.dimension)
-    states = rows.reshape(-1, rows.shape[-1])
-    whitenings = map(np.asarray, Kernels.of(posterior).whitenings)
-    seen = [group.along_axes(spec.inputs(states)) for group, spec in zip(posterior.groups, specs, strict=True)]
-    shares = [float(_unexplained(*each).max()) for each in zip(posterior.groups, whitenings, seen, strict=True)]
+def _rollouts(data: Trajectories, rows: int) -> Check | None:
+    """Worth a word only where pieces had to be cut, but not for their sheer length."""
+    longest, title = min(max(map(len, data.runs)), LONGEST), "rows of the longest rollout"
+    if rows >= longest:
+        return None
+    sentence = (
+        f"Longer rollouts are so unstable that no field was found for them: the recording was cut in pieces of {rows} "
+        f"rows (instead of {longest}), each with a first state of its own."
+    )
+    remedy = (
+        f"Forecasts over more than {rows} rows mean little. Where the motion hardly leaves a subspace, take "
+        "coordinates within it; else record more often or with less noise, or try another structure."
+    )
+    return Check(CheckId.ROLLOUTS, title, float(rows), float(longest), "ATTENTION", sentence, remedy)
+
+
+def _points(posterior: FieldPosterior, facts: FitFacts) -> list[str]:
+    """How many inducing points there are where those at first were too few, and why there are no more."""
+    if not facts.growth:
+        return []
+    names = [spec.name for spec in posterior.structure.groups(posterior.dimension)]
+    counts = zip(names, facts.inducing_first, facts.inducing, facts.determined, strict=True)
+    said = ", ".join(
+        f"{name} {now} (at first {before}; the recording determines {share:.0%} of the values there)"
+        for name, before, now, share in counts
+    )
+    why = {
+        "enough": "that is enough",
+        "most": f"more than {MOST_POINTS} are not tried",
+        "work": "with more, a fit of so many rows would take too long",
+        "worse": "twice as many had a lower evidence",
+    }
+    return [f"Inducing points: {said}; {why[facts.growth]}."]
+
+
+def _inducing(posterior: FieldPosterior, rows: np.ndarray, facts: FitFacts) -> Check:
+    names = [spec.name for spec in posterior.structure.groups(posterior.dimension)]
+    shares = unexplained(posterior, rows.reshape(-1, rows.shape[-1]))
     title, worst = "unexplained prior variance", max(shares)
-    poor = [f"{s.name} {share:.1%}" for s, share in zip(specs, shares, strict=True) if share > SPARSE]
-    if not poor:
-        sentence = f"Inducing points suffice: {worst:.1e} of the prior variance stays unexplained (limit {SPARSE:g})."
-        return Check(CheckId.INDUCING, title, worst, SPARSE, "PASS", sentence)
-    sentence = f"Inducing points leave prior variance unexplained where the recording goes: {', '.join(poor)}."
+    poor = [f"{name} {share:.1%}" for name, share in zip(names, shares, strict=True) if share > SPARSE]
+    full = [
+        f"{name} {share:.0%}"
+        for name, group, share in zip(names, posterior.groups, facts.determined, strict=True)
+        if share > FULL and may_grow(group)
+    ]
     remedy = f"More of them may help ({MORE})."
-    return Check(CheckId.INDUCING, title, worst, SPARSE, "ATTENTION", sentence, remedy)
-
-
-def _unexplained(
-    group: LatentGroup, whitenings: Float[np.ndarray, "count m m"], inputs: Float[np.ndarray, "count n k"]
-) -> Float[np.ndarray, "n count"]:
-    """Nyström residual: (σ² - |L⁻¹ k(ξ, x)|²) / (σ² + the usual variance of the trend, all explained)."""
-    across = in_rows(lambda x: _covariances(group.kernel, group.inducing, x), np.swapaxes(inputs, 0, 1))
-    explained = (np.einsum("cij,ncj->nci", whitenings, across, optimize=True) ** 2).sum(axis=2)
-    variance, of_trend = np.asarray(group.kernel.variance), 0.0
-    if group.trend is not None:
-        away = (inputs - np.asarray(group.trend.centre)[:, None]) / np.asarray(group.kernel.lengthscale)[:, None]
-        squares, (slopes, bends) = (away**2).sum(axis=2), np.exp(np.asarray(group.trend.log_variances)).T
-        of_trend = (slopes[:, None] * squares + bends[:, None] * squares**2).mean(axis=1)
-    return (variance - explained) / (variance + of_trend)
-
-
-@jax.jit
-def _covariances(kernel: Kernel, inducing: Float[Array, "count m k"], x: Float[Array, "n count k"]):
-    """k(x, ξ), (n, count, m)."""
-    values = stacked_basis(kernel, inducing, None, jnp.swapaxes(x, 0, 1), ("value",))
-    return jnp.swapaxes(values[:, :, 0], 0, 1)
+    if facts.growth == "worse":
+        remedy = "Twice as many had a lower evidence: compare with another structure or kernel, or record more."
+    if poor:
+        sentence = f"Inducing points leave prior variance unexplained where the recording goes: {', '.join(poor)}."
+        return Check(CheckId.INDUCING, title, worst, SPARSE, "ATTENTION", sentence, remedy)
+    if full:
+        sentence = (
+            f"Inducing points are too few for what the recording tells: it determines more than half of the values "
+            f"there ({', '.join(full)}), so the field may be too smooth and the bands too narrow."
+        )
+        return Check(CheckId.INDUCING, title, worst, SPARSE, "ATTENTION", sentence, remedy)
+    sentence = f"Inducing points suffice: {worst:.1e} of the prior variance stays unexplained (limit {SPARSE:g})."
+    return Check(CheckId.INDUCING, title, worst, SPARSE, "PASS", sentence)

@@ -24,6 +24,10 @@ class FitFacts:
     failed_draws: int
     features: tuple[int, ...]  # random ones of a draw, for each group of latents
     features_dropped: bool  # no draw with as many as asked for fitted the recording
+    inducing: tuple[int, ...] = ()  # points of a latent, for each group
+    inducing_first: tuple[int, ...] = ()  # at first; more where these were too few
+    determined: tuple[float, ...] = ()  # share of the values there that the recording determines, for each group
+    growth: str = ""  # why no more: "enough", "most", "work", "worse"; nothing if the first ones were enough
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from sgpd.inference.constants import (
     CONFINED,
     CONSTANT,
     GAUSS_NEWTON,
+    GRID,
     LENGTHSCALES,
     LONGEST_STEP,
     MARGIN,
@@ -43,7 +44,7 @@ def initial_posterior(
     structure: Structure,
     data: Trajectories,
     kernel: type[Kernel] = SquaredExponential,
-    points: int | None = None,
+    points: int | Sequence[int] | None = None,
     diagonal: bool = False,
     sized: Callable[[FieldPosterior], None] = lambda posterior: None,
 ) -> FieldPosterior:
@@ -52,11 +53,13 @@ def initial_posterior(
     `sized` is told of a posterior of the same sizes as soon as these are known.
 
     The lengthscales of each group are those among `LENGTHSCALES` under which the regression has the highest evidence;
-    across a subspace that the recording hardly leaves, they may be `ACROSS` times as long.
+    across a subspace that the recording hardly leaves, they may be `ACROSS` times as long. `points` are for each
+    latent, or for those of each group.
     """
     smoothed = smooth(data)
     specs = structure.groups(data.dimension)
-    seen = [_seen(spec, smoothed.states, kernel, points) for spec in specs]
+    counts = points if isinstance(points, Sequence) else [points] * len(specs)
+    seen = [_seen(spec, smoothed.states, kernel, count) for spec, count in zip(specs, counts, strict=True)]
     groups = [one.group(kernel, LENGTHSCALES[-1]) for one in seen]
     sized(FieldPosterior(structure, data.dimension, tuple(groups), ()))
     matching = _Matching.of(structure, smoothed, groups)
@@ -254,7 +257,7 @@ def inducing_points(inputs: np.ndarray, points: int | None = None) -> np.ndarray
     margin = np.where(high > low, high - low, 1.0) * MARGIN
     low, high, k = low - margin, high + margin, inputs.shape[1]
     count = points if points is not None else POINTS.get(k) or min(PER_DIMENSION * k, 64)
-    if k <= 2:
+    if k <= GRID:
         side = round(count ** (1 / k))
         axes = [np.linspace(a, b, side) for a, b in zip(low, high, strict=True)]
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, k)

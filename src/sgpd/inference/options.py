@@ -22,6 +22,7 @@ class FitOptions:
     progress: Progress | None = None
     checkpoint: str | Path | None = None
     compiling: Compiling = field(default_factory=Compiling)
+    own_points: bool = False  # inducing points are the caller's, and stay
 
     def report(self, done: int, total: int):
         """Tell how far the fit is, if anybody listens."""

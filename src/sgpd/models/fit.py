@@ -90,7 +90,7 @@ def fit(
     _warn_of_swapped_roles(structure, recordings[0])
     settings = _settings(inference)
     guesses = _one_each(initial, FieldPosterior, len(seeds), "initial")
-    options = FitOptions(method, settings, x0, progress, checkpoint)
+    options = FitOptions(method, settings, x0, progress, checkpoint, own_points=initial is not None)
     guess = _once(lambda recording, given: _guess(given, recording, structure, options))
     with one_lapack_thread():
         guesses = [guess(*each) for each in zip(recordings, guesses, strict=True)]

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 import sgpd
+from sgpd.errors import CheckWarning
 from sgpd.fields import linearise
 from sgpd.inference.laplace import engine as laplace
+from sgpd.inference.laplace import stages
+from sgpd.inference.laplace.growing import may_grow
 from sgpd.integrators import rollout
 from sgpd.paper.truths import noisy_start
 
@@ -120,6 +123,9 @@ def test_a_fit_tells_facts_about_itself(known):
     assert facts.parameters == known[1].joint.mean.size
     assert 2 < facts.effective_parameters < facts.parameters
     assert np.isfinite(facts.log_evidence)
+    assert (facts.inducing, facts.inducing_first, facts.growth) == ((12, 12), (12, 12), "")  # a grid does not grow
+    assert not any(map(may_grow, known[1].posterior.groups))
+    assert max(facts.determined) < 1
     assert known[1].objective == "evidence"
     assert [line.restart for line in history if line.round == 0] == [20, 100]
     assert known[1].notes
@@ -180,17 +186,21 @@ def test_where_no_draw_fits_the_fit_stands_without_features_and_says_that_its_ba
 def test_a_rollout_too_unstable_for_the_whole_recording_is_cut_in_two(known, truth, monkeypatch):
     """As if nothing but rounding were left of the evidence over all rows."""
 
-    tune = laplace.tune
+    tune = stages.tune
 
-    def tuned(tuning, hyper, at):
-        found = tune(tuning, hyper, at)
-        whole = len(at.starts) == 1 and int(tuning.recording.observed[:, 0].sum()) == 98
+    def tuned(tuning, hyper, best):
+        found = tune(tuning, hyper, best)
+        whole = len(best.at.starts) == 1 and int(tuning.recording.observed[:, 0].sum()) == 98
         return found._replace(values=(float("nan"),)) if whole else found
 
-    monkeypatch.setattr(laplace, "tune", tuned)
+    monkeypatch.setattr(stages, "tune", tuned)
     run = known[0].runs[0]
     data = sgpd.Trajectories.from_arrays(run.times[:99], run.states[:99], names=SYSTEM.names)
-    model = sgpd.fit(data, "separable", x0="known", seed=1)
+    with pytest.warns(CheckWarning, match="cut in pieces of 50 rows .instead of 99."):
+        model = sgpd.fit(data, "separable", x0="known", seed=1)
+    (check,) = (check for check in model.diagnosis if check.id == "rollouts")
+    assert (check.verdict, check.value, check.limit) == ("ATTENTION", 50.0, 99.0)
+    assert any(check.sentence in note for note in model.notes)
     assert model.pieces.row.tolist() == [0, 49]
     assert "No rollout is longer than 50 rows: each such piece has a first state of its own." in model.notes
     recorded = distance(data.runs[0].states, truth[:99])

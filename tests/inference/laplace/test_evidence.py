@@ -8,7 +8,8 @@ from sgpd import integrators, structures, systems
 from sgpd.data import Trajectories, windows
 from sgpd.inference import chunks
 from sgpd.inference.initial import initial_posterior
-from sgpd.inference.laplace.constants import CONVERGED, WIDTH
+from sgpd.inference.laplace.constants import CONVERGED, TIGHT, WIDTH
+from sgpd.inference.laplace.descent import Until, descend
 from sgpd.inference.laplace.evidence import Hyper, Tuning, tune
 from sgpd.inference.laplace.linear_model import LinearModel, ShootingState
 from sgpd.inference.laplace.recording import Recording
@@ -86,7 +87,8 @@ def noisy_pendulum():
 def test_tuning_raises_the_objective_and_finds_the_noise_and_leaves_noise_alone_that_is_known():
     model, at = noisy_pendulum()
     start = tuning_of(model, model.noise).start
-    tuned = tune(tuning_of(model, model.noise), start, at)
+    best = descend(model, at, Until(TIGHT))
+    tuned = tune(tuning_of(model, model.noise), start, best)
     assert tuned.converged
     assert len(tuned.values) > 2
     assert np.all(np.diff(tuned.values[:-1]) > 0)
@@ -94,7 +96,7 @@ def test_tuning_raises_the_objective_and_finds_the_noise_and_leaves_noise_alone_
     assert tuned.values[-1] > tuned.values[0] + 10
     np.testing.assert_allclose(tuned.noise, np.sqrt(0.1), rtol=0.25)  # 100 rows: 7 % is one standard error
 
-    known = tune(tuning_of(model, model.noise, known_noise=True), start, at)
+    known = tune(tuning_of(model, model.noise, known_noise=True), start, best)
     np.testing.assert_array_equal(known.hyper.noise, start.noise)
     np.testing.assert_allclose(known.noise, [0.7, 0.15], rtol=1e-15)
     assert np.all(np.diff(known.values) > -CONVERGED)

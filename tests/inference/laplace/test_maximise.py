@@ -168,3 +168,21 @@ def test_a_curvature_that_learns_stays_positive_definite_and_agrees_with_what_wa
     np.testing.assert_allclose(step @ new @ step, max(seen, before / 5))
     if seen > before / 5:
         np.testing.assert_allclose(new @ step, fallen)
+
+
+def test_gradients_that_are_nothing_but_rounding_leave_the_curvature_as_it_was():
+    step, curvature = np.array([0.1, -0.2]), np.diag([2.0, 3.0])
+    for fallen in (1e18 * np.array([1.0, -1e-3]), np.array([np.inf, 0.0]), np.array([1e200, -1e200])):
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(curved(curvature, step, fallen), curvature)
+    assert not np.array_equal(curved(curvature, step, np.array([0.5, -1.0])), curvature)
+
+
+def test_a_step_that_promises_nothing_within_reach_ends_the_search():
+    asked = []
+    start = Point(np.zeros(1), 1e30, np.array([1e-300]))
+    memory = Memory(np.eye(1) * 1e-300, 1e-3)
+    evaluate = lambda x: asked.append(x) or (0.0, np.zeros(1))
+    found = maximise(evaluate, start, np.array([1.0]), memory, -1.0, 8)
+    assert found.point is start
+    assert len(asked) <= 1 + 8

@@ -41,6 +41,7 @@ def small(monkeypatch):
     monkeypatch.setattr(sampling, "TUNED_ON", 400)
     monkeypatch.setattr(engine, "LONGEST", 100)
     monkeypatch.setattr("sgpd.models.fit.LONGEST", 100)
+    monkeypatch.setattr("sgpd.inference.diagnosis.LONGEST", 100)
     monkeypatch.setattr(linear_model, "KEPT", 450)
     monkeypatch.setattr(chunks, "CHUNK", 160)
 

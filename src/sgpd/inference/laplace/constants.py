@@ -9,12 +9,21 @@ TUNING, DRAWING = 6, 6  # how much longer it takes to tune kernels and noise, an
 # Levenberg-Marquardt (`descent.py`)
 ITERATIONS = 30  # at most, a stage
 DAMPING, STIFF = 1e-2, 1e8  # at first, and beyond which there is nothing left to try
+LEAPS = 6  # rollouts of how many lengths are tried on the way to one, at most
+NEAR = 8  # rollouts that get longer by less than one part in so many have come as far as they can
+LOST = 10.0  # times the cost of shorter rollouts: where a descent stops there, it leapt too far
 ENOUGH = 1e-3  # a fall of the cost by less than this share ends a stage
 TIGHT = 1e-4  # the same for the stages in which kernels and noise are tuned
 
 # The starts of pieces that were not tuned on (`starts.py`)
 START_ITERATIONS = 4  # a stage
 LONGER = 5  # times, from stage to stage
+
+# More inducing points (`growing.py`, `stages.py`)
+FULL = 0.5  # share of the values at inducing points that a recording determines, above which there are twice as many
+MOST_POINTS = 256  # of a latent
+MOST_WORK = 2e9  # squared number of unknowns times observed values, at most: what one step of a fit multiplies
+WORSE = 3.0  # nats: twice as many points whose evidence is lower by more have ended in a worse optimum
 
 # Kernels and noise by the evidence (`evidence.py`)
 ROUNDS = 24  # at most

@@ -30,6 +30,11 @@ class Descent(NamedTuple):
 
 def descend(model: LinearModel, at: ShootingState, until: Until = Until(), damping: float = DAMPING) -> Descent:
     """A step that lowers the cost is taken and trusted more, another is shortened."""
+    with np.errstate(over="ignore", invalid="ignore"):  # of rollouts that run away; then the cost is refused
+        return _descended(model, at, until, damping)
+
+
+def _descended(model: LinearModel, at: ShootingState, until: Until, damping: float) -> Descent:
     here = model.linearise(at)
     for _ in range(until.iterations):
         try:

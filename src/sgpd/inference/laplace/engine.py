@@ -1,8 +1,9 @@
 """The default engine: the best field by staged shooting, kernels and noise by the evidence, then a joint Gaussian.
 
 1. Restart every 20 rows, where there are hardly any local optima: fit, tune kernels and noise, until converged.
-2. Fit with restarts half as often, again and again, then tune once more with every piece in one rollout. If that is
-   so unstable that the evidence is not finite, begin again with pieces half as long.
+2. Fit with restarts half as often, again and again, then tune once more with every piece in one rollout. Where that is
+   too long a leap for an unstable rollout, there are stages between; where they do not help, pieces are cut. Where the
+   recording determines most of the values at inducing points, these are doubled (`stages.py`, `growing.py`).
 3. Where residuals are not white, fit once more with inflated noise: τ rows count as one, their autocorrelation time.
 4. The Gaussian around that optimum, over inducing values and starts together. Where its draws do not cost what it
    expects, those are stored that fit, or draws by randomise-then-optimise.
@@ -14,16 +15,13 @@ from typing import NamedTuple
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Float
 
 from sgpd.data import Trajectories, Windows, excerpts, windows
-from sgpd.data.smoothing import noise_std
-from sgpd.errors import NumericalFailure, Outcome
 from sgpd.gp import Kernel, SquaredExponential
 from sgpd.gp.features import Sampling
 from sgpd.inference.checkpoint import Checkpoint
 from sgpd.inference.diagnosis import Diagnosis, diagnose
-from sgpd.inference.facts import FitFacts, History, Round, history_of, plain
+from sgpd.inference.facts import FitFacts, History, history_of, plain
 from sgpd.inference.initial import gaussians
 from sgpd.inference.laplace.constants import (
     DRAWING,
@@ -40,8 +38,9 @@ from sgpd.inference.laplace.constants import (
     TUNING,
 )
 from sgpd.inference.laplace.descent import Until, descend
-from sgpd.inference.laplace.evidence import Hyper, Tuned, Tuning, tune
-from sgpd.inference.laplace.linear_model import LinearModel, ShootingState, Solution
+from sgpd.inference.laplace.evidence import Tuned, Tuning
+from sgpd.inference.laplace.growing import determined
+from sgpd.inference.laplace.linear_model import LinearModel, Solution
 from sgpd.inference.laplace.recording import Recording
 from sgpd.inference.laplace.sampling import (
     extra_costs,
@@ -50,6 +49,7 @@ from sgpd.inference.laplace.sampling import (
     resampled,
     weights_of,
 )
+from sgpd.inference.laplace.stages import Problem, first, last, longer, stage_lengths
 from sgpd.inference.laplace.starts import found_starts
 from sgpd.inference.options import FitOptions
 from sgpd.inference.posterior.field import FieldPosterior, feature_counts, sample_features
@@ -92,73 +92,46 @@ class PosteriorResult(NamedTuple):
     diagnosis: Diagnosis
 
 
-class _Stage(NamedTuple):
-    """Where the fit stands between two stages."""
+def fit_laplace(data: Trajectories, guess: FieldPosterior, options: FitOptions, seed: int) -> PosteriorResult:
+    """Fit one recording (or several runs of one system), in pieces of at most `LONGEST` rows.
 
-    done: int
-    u: Float[np.ndarray, " p"]
-    rows: Float[np.ndarray, "n d"]  # of the best rollout
-    hyper: Hyper
-
-
-def fit_laplace(
-    data: Trajectories, guess: FieldPosterior, options: FitOptions, seed: int, longest: int | None = None
-) -> PosteriorResult:
-    """Fit one recording (or several runs of one system), in pieces of at most so many rows.
-
-    Where rollouts over such pieces are so unstable that nothing is left of the evidence but rounding, they are halved.
-    Kernels and noise of a long recording are tuned on excerpts; the posterior is that of all rows.
+    Where rollouts over such pieces are so unstable that no field can be found for them, the pieces are cut. Kernels and
+    noise of a long recording are tuned on excerpts; the posterior is that of all rows.
     """
-    settings, integrator, whole = options.settings, options.integrator, data
+    settings, listens, whole = options.settings, options.report, data
     data = tuned_on(whole)
-    pieces = windows(data, min(max(map(len, data.runs)), longest or LONGEST))
-    pinned = pinned_starts(pieces, options.x0)
-    lengths = _lengths(pieces.states.shape[1])
-    recording = Recording.of(data, pieces, pinned)
-    noise = noise_std(data) if settings.noise_std is None else np.asarray(settings.noise_std, float)
-    guess = guess.plain()
-    start = Hyper.unchanged(guess, noise)
-    tuning = Tuning(guess, start, integrator, recording, known_noise=settings.noise_std is not None)
-    identity = guess, vars(recording), [vars(run) for run in whole.runs]
-    kept = Checkpoint(options.checkpoint, (*identity, repr((settings, integrator, options.x0, seed))))
-    begin = _Stage(0, np.asarray(guess.flat_mean), recording.in_line(smoothed_rows(data, pieces, pinned)), start)
-    (done, u, rows, hyper), lines = kept.load(begin)
+    problem = Problem.of(data, guess.plain(), options, LONGEST)
+    tuning, lengths = problem.tuning, stage_lengths(problem.length)
+    identity = tuning.original, vars(tuning.recording), [vars(run) for run in whole.runs]
+    kept = Checkpoint(options.checkpoint, (*identity, repr((settings, options.integrator, options.x0, seed))))
+    stage, lines = kept.load(problem.begin())
     history: list = list(history_of(lines))
-    tuned_at = {0, len(lengths) - 1}
-    work = np.cumsum([TUNING if index in tuned_at else 1 for index in range(len(lengths))] + [DRAWING]).tolist()
+    work = np.cumsum([TUNING, *[1] * (len(lengths) - 2), *[TUNING] * (len(lengths) > 1), DRAWING]).tolist()
     options.compiling.wait_for_stages()
-    for index, length in list(enumerate(lengths))[done:]:
-        rollouts = recording.rollouts(length)
-        at = ShootingState(u, rows[rollouts.first], rollouts)
-        if index not in tuned_at:
-            at, found, _ = descend(tuning.model(hyper), at)
-        else:
-            tuned = tune(tuning, hyper, at)
-            at, found, hyper = tuned.at, tuned.found, tuned.hyper
-            history += [Round(length, k, value) for k, value in enumerate(tuned.values)]
-        u, rows = at.u, found.along.rows
-        if index + 1 < len(lengths):  # what comes after the last stage starts from all of it
-            kept.save(_Stage(index + 1, u, rows, hyper), plain(tuple(history)))
-        options.report(work[index], work[-1])
-    if not np.isfinite(history[-1].objective):
-        half = -(-lengths[-1] // 2)
-        if half < SHORT or not np.isfinite(history[0].objective):
-            raise NumericalFailure(Outcome.DIVERGED)
-        # The checkpoint is that of the longer pieces, whose fit goes on to here again.
-        return fit_laplace(whole, guess, replace(options, checkpoint=None), seed, longest=half)
-    optimum = _Optimum(tuning, tuned, settings)
+    problem = problem.anew(stage.points)
+    for index, length in list(enumerate(lengths[:-1]))[stage.done :]:
+        problem, stage = first(problem, stage, length, history) if index == 0 else longer(problem, stage, length)
+        stage = stage._replace(done=index + 1)
+        kept.save(stage, plain(tuple(history)))  # what comes after the last stage starts from all of it
+        listens(work[index], work[-1])
+    problem, tuned, growth = last(problem, stage, history)
+    listens(work[-2], work[-1])
+    optimum, pieces, pinned = _Optimum(problem.tuning, tuned, settings), problem.pieces, problem.pinned
     if whole is not data:
-        pieces = windows(whole, lengths[-1])
+        pieces = windows(whole, problem.length)
         pinned = pinned_starts(pieces, options.x0)
         optimum = optimum.over(Recording.of(whole, pieces, pinned), smoothed_rows(whole, pieces, pinned))
     how = optimum.steps()
     history[-1] = replace(history[-1], **how)
-    fitted = pieces.with_exact_starts(pinned)
     rows = optimum.tuning.recording.in_pieces(optimum.tuned.found.along.rows)
+    fitted = pieces.with_exact_starts(pinned)
     times = autocorrelation_times(fitted, rows)
     options.compiling.wait_for_draws()
     posterior, joint, facts = _posterior(optimum, times, how, seed)
-    options.report(work[-1], work[-1])
+    before = tuple(g.points for g in guess.groups)
+    growth = growth or ("enough" if facts.inducing != before else "")
+    facts = replace(facts, inducing_first=before, growth=growth)
+    listens(work[-1], work[-1])
     diagnosis = diagnose(whole, fitted, posterior, rows, tuned.noise, facts)
     return PosteriorResult(posterior, tuned.noise, joint, pieces, tuple(history), facts, diagnosis)
 
@@ -166,14 +139,6 @@ def fit_laplace(
 def tuned_on(data: Trajectories) -> Trajectories:
     """The rows on which kernels and noise are tuned: all, or excerpts of a long recording."""
     return excerpts(data, TUNED_ON, LONGEST)
-
-
-def _lengths(rows: int) -> list[int]:
-    """Rows between restarts, stage by stage: doubled until the whole is one rollout, so that no stage leaps too far."""
-    lengths = [SHORT]
-    while 2 * lengths[-1] < rows:
-        lengths.append(2 * lengths[-1])
-    return [length for length in lengths if length < rows] + [rows]
 
 
 class _Optimum(NamedTuple):
@@ -245,7 +210,8 @@ def _posterior(
         parameters=joint.mean.size,
         effective_parameters=float(joint.mean.size - np.trace(np.linalg.inv(solution.precision))),
         converged=tuned.converged,
-        **how,
+        steps_converged=how["steps_converged"],
+        worst_residual=how["worst_residual"],
         autocorrelation_times=tuple(times.tolist()),
         draws=draws.kind,
         drawn=draws.drawn,
@@ -254,6 +220,8 @@ def _posterior(
         failed_draws=draws.failed,
         features=tuple(features),
         features_dropped=features != asked,
+        inducing=tuple(g.points for g in posterior.groups),
+        determined=determined(posterior, solution.precision),
     )
     return eqx.tree_at(lambda p: p.values, posterior, values), joint, facts
 

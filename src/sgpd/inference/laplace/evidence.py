@@ -151,6 +151,8 @@ class Tuning:
             evidence = self.model(hyper).evidence(at, along)
         except np.linalg.LinAlgError:
             return Objective(-np.inf, np.zeros(away.shape), None)
+        if not evidence.solution.cost >= 0:  # squares: of rollouts so unstable nothing is left but rounding
+            return Objective(-np.inf, np.zeros(away.shape), None)
         gradient = hyper.gradient(evidence.by_logarithms, evidence.by_noise)
         gradient -= away / self._width
         return Objective(evidence.log_evidence - float(away @ away) / 2, gradient, evidence)
@@ -174,27 +176,26 @@ class Tuning:
         return movable
 
 
-def tune(tuning: Tuning, hyper: Hyper, at: ShootingState) -> Tuned:
-    """Alternate between the best field and the best kernels and noise.
+def tune(tuning: Tuning, hyper: Hyper, best: Descent) -> Tuned:
+    """Alternate between the best field, which is known under the first kernels, and the best kernels and noise.
 
     A round that gained what it promised is followed by one that may go farther; it ends where little is promised.
     """
-    at, found, _ = descend(tuning.model(hyper), at, Until(TIGHT))
-    here = Point.of(tuning.around(at, found.along), hyper.flat)
-    tuned, radius = Tuned(hyper, at, found, (here.value,), converged=False), TRUST_RADIUS
+    here = Point.of(tuning.around(best.at, best.found.along), hyper.flat)
+    tuned, radius = Tuned(hyper, best.at, best.found, (here.value,), converged=False), TRUST_RADIUS
     memory = Memory(tuning.curvature(), radius)
     for _ in range(ROUNDS):
         evaluate = tuning.around(tuned.at, tuned.found.along)
-        best = maximise(evaluate, here, radius * tuning.movable(), memory, LEFT, EVALUATIONS)
-        memory = best.memory
-        if best.point is here:
+        promised = maximise(evaluate, here, radius * tuning.movable(), memory, LEFT, EVALUATIONS)
+        memory = promised.memory
+        if promised.point is here:
             return tuned._replace(converged=True)
-        proposal = hyper.of_flat(best.point.x)
+        proposal = hyper.of_flat(promised.point.x)
         there = _refitted(tuning, tuned, proposal)
-        now = Point.of(tuning.around(there.at, there.found.along), best.point.x)
-        radius, gain = _trusted(radius, here, best.point, now), now.value - here.value
+        now = Point.of(tuning.around(there.at, there.found.along), promised.point.x)
+        radius, gain = _trusted(radius, here, promised.point, now), now.value - here.value
         if gain > -CONVERGED:
-            converged = gain < CONVERGED and best.left < CONVERGED
+            converged = gain < CONVERGED and promised.left < CONVERGED
             here, tuned = now, Tuned(proposal, there.at, there.found, (*tuned.values, now.value), converged)
         elif radius < SMALLEST_RADIUS:
             tuned = tuned._replace(converged=True)

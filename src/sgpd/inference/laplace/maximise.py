@@ -19,6 +19,7 @@ Vector: TypeAlias = Float[np.ndarray, " h"]
 Matrix: TypeAlias = Float[np.ndarray, "h h"]
 Evaluate: TypeAlias = Callable[[Vector], tuple[float, Vector]]  # value and gradient
 
+WORST_CONDITION = 1e14  # of a curvature by which steps can be computed
 SMALLEST_REACH = 1e-6  # what is nowhere finite or better so close by has no maximum that could be found
 
 
@@ -117,7 +118,8 @@ def best_step(slope: Vector, curvature: Matrix, low: Vector, high: Vector) -> tu
 def curved(curvature: Matrix, step: Vector, fallen: Vector) -> Matrix:
     """The curvature by which the gradient falls as it did over a step (BFGS); where it fell too little, not quite so.
 
-    Powell's damping: along the step at least a fifth of the curvature stays, so that it is positive definite.
+    Powell's damping: along the step at least a fifth of the curvature stays, so that it is positive definite. What has
+    changed beyond that by rounding alone, as where rollouts are so unstable that gradients mean nothing, is not taken.
     """
     expected = curvature @ step
     before, seen = step @ expected, step @ fallen
@@ -126,4 +128,6 @@ def curved(curvature: Matrix, step: Vector, fallen: Vector) -> Matrix:
         share = 0.8 * before / (before - seen)
         fallen = share * fallen + (1 - share) * expected
     # H ← H - H s (H s)ᵀ / s·H s + y yᵀ / s·y
-    return curvature - np.outer(expected, expected) / before + np.outer(fallen, fallen) / (step @ fallen)
+    learned = curvature - np.outer(expected, expected) / before + np.outer(fallen, fallen) / (step @ fallen)
+    usable = np.isfinite(learned).all() and np.linalg.cond(learned) < WORST_CONDITION
+    return learned if usable else curvature
