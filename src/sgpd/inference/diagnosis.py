@@ -12,7 +12,6 @@ from sgpd.inference.course import BLOCKS, Course, along_recording
 from sgpd.inference.facts import FitFacts
 from sgpd.inference.initial import leads_out
 from sgpd.inference.laplace.constants import FULL, LONGEST, MOST_POINTS
-from sgpd.inference.laplace.growing import may_grow
 from sgpd.inference.posterior.field import FieldPosterior
 from sgpd.inference.posterior.kernels import Kernels
 from sgpd.inference.residuals import neighbours
@@ -267,7 +266,7 @@ def _inducing(posterior: FieldPosterior, rows: np.ndarray, facts: FitFacts) -> C
     full = [
         f"{name} {share:.0%}"
         for name, group, share in zip(names, posterior.groups, facts.determined, strict=True)
-        if share > FULL and may_grow(group)
+        if share > FULL and group.may_grow
     ]
     remedy = f"More of them may help ({MORE})."
     if facts.growth == "worse":

@@ -30,6 +30,13 @@ class FitOptions:
             self.progress(done, total)
 
     def compile(self, posterior: FieldPosterior):
-        """Begin to compile the default engine's programs for kernels of these sizes."""
+        """Begin to compile what the default engine needs for kernels of these sizes; for draws, if these will stay."""
+        self.compiling.begin_stages(posterior, self.integrator)
+        grows = any(group.may_grow for group in posterior.groups)
+        if self.settings.inducing is not None or self.own_points or not grows:
+            self.compile_draws(posterior)
+
+    def compile_draws(self, posterior: FieldPosterior):
+        """Begin to compile what the draws of such a posterior need."""
         features = feature_counts(posterior, self.settings.features, self.settings.sampling)
-        self.compiling.begin(posterior, self.integrator, features)
+        self.compiling.begin_draws(posterior, self.integrator, features)

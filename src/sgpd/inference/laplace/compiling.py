@@ -3,6 +3,7 @@
 Each program is called once with a chunk of no entries: a millisecond where it is compiled already.
 """
 
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
@@ -25,14 +26,13 @@ class Compiling:
         self._stages: Future | None = None
         self._draws: Future | None = None
 
-    def begin(self, posterior: FieldPosterior, integrator: Integrator, features: tuple[int, ...]):
+    def begin_stages(self, posterior: FieldPosterior, integrator: Integrator):
         """With kernels and inducing points of these sizes; whatever their numbers."""
-        if programs_at_once() < 2:  # threads of XLA could wait for one another
-            return
-        pool, kernels = ThreadPoolExecutor(max_workers=2), Kernels.of(posterior)
-        self._stages = pool.submit(_stages, kernels, integrator)
-        self._draws = pool.submit(_draws, kernels, integrator, features)
-        pool.shutdown(wait=False)
+        self._stages = _in_background(_stages, Kernels.of(posterior), integrator)
+
+    def begin_draws(self, posterior: FieldPosterior, integrator: Integrator, features: tuple[int, ...]):
+        """With so many random features for each group."""
+        self._draws = _in_background(_draws, Kernels.of(posterior), integrator, features)
 
     # Asking for a program that is just being compiled would compile it twice.
 
@@ -45,6 +45,15 @@ class Compiling:
         """Until its posterior can be drawn from."""
         if self._draws is not None:
             self._draws.result()
+
+
+def _in_background(work: Callable, *given) -> Future | None:
+    if programs_at_once() < 2:  # threads of XLA could wait for one another
+        return None
+    pool = ThreadPoolExecutor(max_workers=1)
+    begun = pool.submit(work, *given)
+    pool.shutdown(wait=False)
+    return begun
 
 
 def _stages(kernels: Kernels, integrator: Integrator):

@@ -110,7 +110,11 @@ def fit_laplace(data: Trajectories, guess: FieldPosterior, options: FitOptions, 
     options.compiling.wait_for_stages()
     problem = problem.anew(stage.points)
     for index, length in list(enumerate(lengths[:-1]))[stage.done :]:
-        problem, stage = first(problem, stage, length, history) if index == 0 else longer(problem, stage, length)
+        if index == 0:
+            problem, stage = first(problem, stage, length, history)
+            options.compile_draws(problem.tuning.original)
+        else:
+            problem, stage = longer(problem, stage, length)
         stage = stage._replace(done=index + 1)
         kept.save(stage, plain(tuple(history)))  # what comes after the last stage starts from all of it
         listens(work[index], work[-1])

@@ -19,7 +19,6 @@ from sgpd.arrays import on_device
 from sgpd.data import Trajectories
 from sgpd.data.smoothing import smooth
 from sgpd.gp import WhitenedGaussian
-from sgpd.inference.constants import GRID
 from sgpd.inference.initial import inducing_points
 from sgpd.inference.laplace.constants import FULL, MOST_POINTS, MOST_WORK
 from sgpd.inference.laplace.evidence import Tuned, Tuning
@@ -39,18 +38,13 @@ def determined(posterior: FieldPosterior, precision: Float[np.ndarray, "p p"]) -
     return tuple(shares)
 
 
-def may_grow(group: LatentGroup) -> bool:
-    """Whether points are among the data: a grid in few dimensions is dense from the start."""
-    return group.scale.shape[-1] > GRID
-
-
 def asking(tuning: Tuning, tuned: Tuned) -> list[bool]:
     """Which groups have too few points."""
     posterior, recording = tuned.hyper.kernels(tuning.original), tuning.recording
     shares = determined(posterior, tuned.found.equations.solve(tuned.at.u).precision)
     open_ones = unexplained(posterior, tuned.found.along.rows[recording.place[recording.real]])
     full = [one > FULL or left > SPARSE for one, left in zip(shares, open_ones, strict=True)]
-    return [may_grow(group) and one for group, one in zip(posterior.groups, full, strict=True)]
+    return [group.may_grow and one for group, one in zip(posterior.groups, full, strict=True)]
 
 
 def doubled(tuning: Tuning, asked: Sequence[bool]) -> tuple[tuple[int, ...], str]:

@@ -107,15 +107,19 @@ class Problem(NamedTuple):
     def with_points(self, points: tuple[int, ...]) -> "Problem":
         """With so many inducing points for each group, and the same kernels."""
         original = with_points(self.tuning.original, self.data, points)
-        same = original is self.tuning.original
-        return self if same else self._replace(tuning=replace(self.tuning, original=original))
+        if original is self.tuning.original:
+            return self
+        self.options.compile(original)
+        self.options.compiling.wait_for_stages()
+        return self._replace(tuning=replace(self.tuning, original=original))
 
     def anew(self, points: tuple[int, ...]) -> "Problem":
         """With so many from the beginning: kernels are guessed with them."""
         if points == tuple(g.points for g in self.tuning.original.groups):
             return self
         structure, kernel = self.tuning.original.structure, self.options.settings.kernel
-        guess = initial_posterior(structure, self.data, kernel, points).plain()
+        guess = initial_posterior(structure, self.data, kernel, points, sized=self.options.compile).plain()
+        self.options.compiling.wait_for_stages()
         return Problem.of(self.data, guess, self.options, self.length)
 
     def cut(self, stage: Stage) -> tuple["Problem", Stage]:

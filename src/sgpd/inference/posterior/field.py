@@ -32,6 +32,7 @@ from sgpd.gp import (
     whitening,
 )
 from sgpd.gp.features import Sampling
+from sgpd.inference.constants import GRID
 from sgpd.structures import Axes, Latents, LatentSpec, Structure
 
 # One array a group, a row a latent: values at inducing points, then coefficients of its trend. Groups differ in size.
@@ -61,6 +62,11 @@ class LatentGroup(eqx.Module):
     def points(self) -> int:
         """How many inducing points a latent has; its other unknowns are coefficients of its trend."""
         return self.scaled_locations.shape[1]
+
+    @property
+    def may_grow(self) -> bool:
+        """Whether points are among the data, and may be more: a grid in few dimensions is dense from the start."""
+        return self.scale.shape[-1] > GRID
 
     @property
     def coefficients(self) -> int:
