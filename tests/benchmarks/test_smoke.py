@@ -86,6 +86,21 @@ def kept(file):
     return found
 
 
+@pytest.mark.slow
+def test_growing_shows_a_line_for_each_number_of_points():
+    rows = table(run(BENCHMARKS / "growing.py", "--seeds", "1", "--points", "0", "32", "--only", "henon-heiles, free"))
+    assert len(rows) == 2
+    assert all(math.isfinite(float(cells[5])) for cells in rows)
+
+
+@pytest.mark.slow
+def test_rows_tells_what_they_cost_and_buy(tmp_path):
+    run(BENCHMARKS / "rows.py", "--rows", "400", "600", "--out", tmp_path)
+    rows = table((tmp_path / "rows.md").read_text())
+    assert [cells[0] for cells in rows] == ["400", "600"]
+    assert all(math.isfinite(float(cell)) for cells in rows for cell in cells[1:5])
+
+
 def test_starts_are_timed_cold_and_warm(tmp_path):
     names = ["python -c pass", "import sgpd", "sgpd systems"]
     run("cold.py", "--repeats", 1, "--only", *names, "--out", tmp_path)

@@ -9,7 +9,6 @@ from sgpd.data import Run, Trajectories
 from sgpd.data.gaps import SHORT, longest_bridged
 
 ROWS = 1000  # at most so many rows for the regression
-LONG = 4000  # rows of one spline, at most
 
 
 class Smoothed(NamedTuple):
@@ -35,18 +34,9 @@ def smooth_run(run: Run) -> Smoothed:
 def _smooth_stretches(run: Run) -> Smoothed:
     intervals = np.diff(run.times)
     ends = np.flatnonzero(intervals > longest_bridged(float(np.median(intervals)))) + 1
-    ends = np.union1d(ends, _cuts(np.diff(np.concatenate([[0], ends, [len(run)]]))))
     stretches = zip(np.split(run.times, ends), np.split(run.states, ends), strict=True)
     parts = [_smooth_stretch(Run(times, states)) for times, states in stretches]
     return Smoothed(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-
-def _cuts(lengths: np.ndarray) -> np.ndarray:
-    """Where stretches that are longer than `LONG` rows are cut into equal parts."""
-    first = np.cumsum(lengths) - lengths
-    parts = -(-lengths // LONG)
-    cuts = [a + np.arange(1, n) * length // n for a, n, length in zip(first, parts, lengths, strict=True)]
-    return np.concatenate(cuts).astype(int)
 
 
 def _smooth_stretch(run: Run) -> Smoothed:

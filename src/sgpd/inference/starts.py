@@ -15,6 +15,16 @@ def pinned_starts(cut: Windows, x0: str) -> np.ndarray:
     return pinned & cut.observed[:, 0].all(axis=1)
 
 
+def observed_rows(pieces: Windows, center: np.ndarray) -> np.ndarray:
+    """The recording as it is, piece by piece, with straight lines through what is missing: much faster than splines."""
+    rows = pieces.states.copy()
+    for index, channel in np.argwhere(~pieces.observed.all(axis=1)):
+        seen = pieces.observed[index, :, channel]
+        times, values = pieces.times[index], pieces.states[index, :, channel]
+        rows[index, :, channel] = np.interp(times, times[seen], values[seen]) if seen.any() else center[channel]
+    return rows
+
+
 def smoothed_rows(data: Trajectories, pieces: Windows, pinned: np.ndarray) -> np.ndarray:
     """The recording as splines see it, piece by piece, with exact starts where they are known."""
     rows = np.empty(pieces.states.shape)

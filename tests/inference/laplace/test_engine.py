@@ -4,6 +4,7 @@ import dataclasses
 import warnings
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -247,3 +248,26 @@ def test_a_method_of_ones_own_is_fitted_as_one_of_ours():
     np.testing.assert_allclose(models[0].facts.fit.log_evidence, models[1].facts.fit.log_evidence, rtol=1e-5)
     paths = [model.predict(duration=1.0, paths=4).best for model in models]
     np.testing.assert_allclose(paths[0], paths[1], atol=1e-3)
+
+
+def test_a_recording_of_another_length_with_gaps_and_runs_compiles_nothing(known):
+    """Nor does a forecast of another duration, or of fewer paths than were rolled out before."""
+    compiled = []
+
+    def listen(event, seconds, **about):
+        if event == "/jax/core/compile/backend_compile_duration":
+            compiled.append(about.get("fun_name"))
+
+    times, states = known[0].runs[0].times, known[0].runs[0].states
+    later = np.delete(np.arange(40, 93), slice(10, 30))  # a gap
+    settings = sgpd.Laplace(stored=32)
+    sgpd.fit(known[0], "separable", inference=settings).predict(duration=3.0, paths=20)
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        data = sgpd.Trajectories.from_arrays([times[:37], times[later]], [states[:37], states[later]])
+        model = sgpd.fit(data, "separable", inference=settings)
+        model.predict(duration=80.0, paths=20)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+    # Draws by randomise-then-optimise need one more, of rollouts with random features.
+    assert set(compiled) <= ({"jit(tangent)"} if model.facts.fit.draws == "randomised" else set())

@@ -17,6 +17,7 @@ from sgpd.inference.laplace.sampling import extra_costs
 from sgpd.inference.laplace.starts import found_starts
 from sgpd.inference.posterior.field import sample_features
 from sgpd.inference.posterior.joint import Drawn, Unknowns
+from sgpd.inference.starts import observed_rows
 from tests.inference.dense import problem, two_runs
 from tests.inference.laplace.test_recording import plain_runs
 
@@ -128,3 +129,15 @@ def test_pieces_that_are_spread_evenly_stand_for_all_where_draws_of_a_long_recor
     assert np.abs(whole).max() > 1
     monkeypatch.setattr(sampling, "TUNED_ON", len(recording) // 4)
     np.testing.assert_allclose(extra_costs(model, at, equations, drawn), whole, rtol=1e-8)
+
+
+def test_what_is_missing_is_filled_in_by_straight_lines():
+    """Within a piece; where a channel was not observed at all, by its mean."""
+    times = np.arange(6.0)
+    states = np.stack([times**2, np.full(6, np.nan)], axis=1)
+    states[[2, 3], 0] = np.nan
+    pieces = windows(Trajectories.from_arrays([times, times], [states, np.ones((6, 2))]), 6)
+    found = observed_rows(pieces, np.array([0.0, 7.0]))
+    np.testing.assert_allclose(found[0, :, 0], [0, 1, 6, 11, 16, 25])
+    np.testing.assert_array_equal(found[0, :, 1], 7.0)
+    np.testing.assert_array_equal(found[1], 1.0)

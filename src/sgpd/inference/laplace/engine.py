@@ -55,7 +55,7 @@ from sgpd.inference.options import FitOptions
 from sgpd.inference.posterior.field import FieldPosterior, feature_counts, sample_features
 from sgpd.inference.posterior.joint import Drawn, Joint, Stored, Stream, Unknowns
 from sgpd.inference.residuals import autocorrelation_times
-from sgpd.inference.starts import pinned_starts, smoothed_rows
+from sgpd.inference.starts import observed_rows, pinned_starts
 from sgpd.renamed import take_renamed
 
 
@@ -124,7 +124,7 @@ def fit_laplace(data: Trajectories, guess: FieldPosterior, options: FitOptions, 
     if whole is not data:
         pieces = windows(whole, problem.length)
         pinned = pinned_starts(pieces, options.x0)
-        optimum = optimum.over(Recording.of(whole, pieces, pinned), smoothed_rows(whole, pieces, pinned))
+        optimum = optimum.over(Recording.of(whole, pieces, pinned), observed_rows(pieces, whole.center))
     how = optimum.steps()
     history[-1] = replace(history[-1], **how)
     rows = optimum.tuning.recording.in_pieces(optimum.tuned.found.along.rows)
@@ -136,7 +136,7 @@ def fit_laplace(data: Trajectories, guess: FieldPosterior, options: FitOptions, 
     growth = growth or ("enough" if facts.inducing != before else "")
     facts = replace(facts, inducing_first=before, growth=growth)
     listens(work[-1], work[-1])
-    diagnosis = diagnose(whole, fitted, posterior, rows, tuned.noise, facts)
+    diagnosis = diagnose(data, fitted, posterior, rows, tuned.noise, facts)
     return PosteriorResult(posterior, tuned.noise, joint, pieces, tuple(history), facts, diagnosis)
 
 
@@ -166,12 +166,12 @@ class _Optimum(NamedTuple):
         """Of the linear model there."""
         return self.tuned.found.equations.solve(self.tuned.at.u)
 
-    def over(self, recording: Recording, smoothed: np.ndarray) -> "_Optimum":
-        """The best field of another recording, given where splines see it, under the same kernels and noise."""
+    def over(self, recording: Recording, observed: np.ndarray) -> "_Optimum":
+        """The best field of another recording, given about where it goes, under the same kernels and noise."""
         tuning = replace(self.tuning, recording=recording)
         model, rows = tuning.model(self.tuned.hyper), recording.place.shape[1]
         lengths = [length for length in (SHORT, LONGER * SHORT) if length < rows] + [rows]
-        at = found_starts(model, self.tuned.at.u, recording.in_line(smoothed), lengths)
+        at = found_starts(model, self.tuned.at.u, recording.in_line(observed), lengths)
         at, found, _ = descend(model, at, Until(TIGHT))
         return self._replace(tuning=tuning, tuned=self.tuned._replace(at=at, found=found))
 

@@ -15,10 +15,10 @@ from sgpd.inference.laplace.linear_model import LinearModel, ShootingState
 
 
 def found_starts(
-    model: LinearModel, u: Float[np.ndarray, " p"], smoothed: Float[np.ndarray, "n d"], lengths: Sequence[int]
+    model: LinearModel, u: Float[np.ndarray, " p"], observed: Float[np.ndarray, "n d"], lengths: Sequence[int]
 ) -> ShootingState:
-    """With rollouts of so many rows, then of the next, from where splines see the rows."""
-    rows = smoothed
+    """With rollouts of so many rows, then of the next, from about where the rows are."""
+    rows = observed
     for length in lengths:
         rollouts = model.recording.rollouts(length)
         at, rows = _improved(model, ShootingState(u, rows[rollouts.first], rollouts))
