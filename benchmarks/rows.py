@@ -1,6 +1,6 @@
 """How a fit grows with the rows of a recording: time, memory, and what the rows buy.
 
-    python benchmarks/rows.py [--rows 5000 50000 1000000] [--out build/performance]
+    python benchmarks/rows.py [--rows 5000 50000 1000000] [--integrator stormer-verlet] [--out build/performance]
 
 A pendulum is recorded every 0.1 s with noise of 0.1 in each channel; each fit is a process of its own with the compiled
 programs of the one before. Error and band: root mean squares over 40 s of a forecast from an exact start, all of it
@@ -37,7 +37,7 @@ def pendulum(rows: int):
     return states
 
 
-def child(rows: int):
+def child(rows: int, integrator: str):
     """One fit, as JSON."""
     import numpy as np
 
@@ -48,7 +48,7 @@ def child(rows: int):
     data = sgpd.Trajectories.from_arrays(STEP * np.arange(rows), noisy, names=["p", "q"])
     warnings.simplefilter("ignore")
     began = time.perf_counter()
-    model = sgpd.fit(data, "separable")
+    model = sgpd.fit(data, "separable", integrator)
     seconds = time.perf_counter() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     forecast = model.predict(clean[0], duration=STEP * (AHEAD - 1))
@@ -62,13 +62,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[5000, 50_000, 1_000_000])
     parser.add_argument("--out", type=Path, default=Path("build/performance"))
+    parser.add_argument("--integrator", default="auto")
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.child:
-        return child(chosen.child)
+        return child(chosen.child, chosen.integrator)
     lines = [HEADER]
     for rows in chosen.rows:
-        command = [sys.executable, str(Path(__file__).resolve()), "--child", str(rows)]
+        command = [
+            sys.executable,
+            str(Path(__file__).resolve()),
+            "--child",
+            str(rows),
+            "--integrator",
+            chosen.integrator,
+        ]
         said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
         rows, seconds, memory, error, band, *noise = json.loads(said.splitlines()[-1])
         found = ", ".join(f"{one:.4f}" for one in noise)

@@ -243,13 +243,17 @@ def _once(work: Callable) -> Callable:
 
 
 def choose_integrator(integrator: str | Integrator, structure: Structure, data: Trajectories) -> Integrator:
-    """By name; "auto" takes one that keeps the structure, of order 4 where steps are long: the fitted rows say."""
+    """By name; "auto" takes one that keeps the structure, of order 4 where steps are long: the fitted rows say.
+
+    So many rows that not all are tuned on see the error of order 2, too (`benchmarks/rows.py --integrator`).
+    """
     if not isinstance(integrator, str):
         return integrator
     if integrator != "auto":
         return get_integrator(integrator)
     usual, for_long_steps = structure.integrators
-    if usual == for_long_steps or _turn(tuned_on(data)) < _LONG:
+    used = tuned_on(data)
+    if usual == for_long_steps or (used is data and _turn(used) < _LONG):
         return get_integrator(usual)
     return get_integrator(for_long_steps)
 

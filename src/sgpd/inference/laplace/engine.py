@@ -172,7 +172,7 @@ class _Optimum(NamedTuple):
         model, rows = tuning.model(self.tuned.hyper), recording.place.shape[1]
         lengths = [length for length in (SHORT, LONGER * SHORT) if length < rows] + [rows]
         at = found_starts(model, self.tuned.at.u, recording.in_line(observed), lengths)
-        at, found, _ = descend(model, at, Until(TIGHT))
+        at, found, _ = descend(model, at, _tight(recording))
         return self._replace(tuning=tuning, tuned=self.tuned._replace(at=at, found=found))
 
     def joint(self) -> Joint:
@@ -190,8 +190,13 @@ class _Optimum(NamedTuple):
     def with_inflated_noise(self, times: np.ndarray) -> "_Optimum":
         """Under the same kernels, with σ² of each channel so many times larger: that many rows count as one."""
         hyper = self.tuned.hyper._replace(noise=self.tuned.hyper.noise + np.log(times) / 2)
-        at, found, _ = descend(self.tuning.model(hyper), self.tuned.at, Until(TIGHT))
+        at, found, _ = descend(self.tuning.model(hyper), self.tuned.at, _tight(self.tuning.recording))
         return self._replace(tuned=self.tuned._replace(hyper=hyper, at=at, found=found))
+
+
+def _tight(recording: Recording) -> Until:
+    """However long a recording is, the last step has lowered the cost by no more than that of some thousand rows."""
+    return Until(TIGHT * min(1.0, TUNED_ON / len(recording)))
 
 
 def _posterior(
@@ -204,7 +209,7 @@ def _posterior(
     tuned, posterior, joint = counted.tuned, counted.posterior, counted.joint()
     for features in dict.fromkeys((asked, feature_counts(optimum.posterior, 0))):
         draws = _draws(counted, joint, features, seed)
-        if draws.kind != "failed":
+        if draws.kind not in ("failed", "unsearched"):
             break
     joint = replace(joint, stored=draws.stored)
     root = np.asarray(joint.root)
