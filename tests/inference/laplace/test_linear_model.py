@@ -121,3 +121,22 @@ def test_shooting_finds_a_field_whose_one_long_rollout_fits_a_noisy_pendulum():
         method, shot.posterior.mean(), jnp.asarray(system.x0), jnp.full(400, 0.1)
     )
     assert np.sqrt(((path.states - truth) ** 2).sum(axis=1).mean()) < 0.4
+
+
+@pytest.mark.parametrize("method", ["stormer-verlet", "implicit-midpoint"])
+def test_a_rollout_that_runs_away_where_nothing_was_observed_spoils_nothing_else(method):
+    """The second half of the first run was not recorded, and its rollout there begins at a state that overflows."""
+    model, at = problem(method, 6)
+    gone = at.rollouts.segments(0, len(model.recording))[1]
+    seen = model.recording.observed.copy()
+    seen[gone[1]] = False
+    blind = replace(model, recording=replace(model.recording, observed=seen))
+    starts = at.starts.copy()
+    starts[gone[0]] = 1e300
+    with np.errstate(all="ignore"):
+        _, (_, matrix, right, about), _ = blind.linearise(at._replace(starts=starts))
+    expected = blind.linearise(at).equations
+    others = np.arange(len(starts)) != gone[0]
+    np.testing.assert_allclose(matrix, expected.matrix, rtol=1e-10)
+    np.testing.assert_allclose(right, expected.right, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(about.coupling[others], expected.starts.coupling[others], rtol=1e-10, atol=1e-10)

@@ -10,7 +10,7 @@ from scipy.optimize import least_squares
 import sgpd
 from sgpd.data import Trajectories, windows
 from sgpd.inference import chunks
-from sgpd.inference.laplace import engine, linear_model, sampling
+from sgpd.inference.laplace import engine, sampling
 from sgpd.inference.laplace.linear_model import ShootingState
 from sgpd.inference.laplace.recording import Recording
 from sgpd.inference.laplace.sampling import extra_costs
@@ -43,7 +43,6 @@ def small(monkeypatch):
     monkeypatch.setattr(engine, "LONGEST", 100)
     monkeypatch.setattr("sgpd.models.fit.LONGEST", 100)
     monkeypatch.setattr("sgpd.inference.diagnosis.LONGEST", 100)
-    monkeypatch.setattr(linear_model, "KEPT", 450)
     monkeypatch.setattr(chunks, "CHUNK", 160)
 
 
@@ -66,15 +65,17 @@ def test_all_rows_narrow_the_bands_as_rows_do_and_hold_the_truth(data, clean):
     assert np.sqrt(((ahead.best - truth) ** 2).mean()) < NOISE
 
 
-def test_a_recording_whose_derivatives_are_not_kept_has_the_same_equations(monkeypatch):
+def test_a_recording_whose_derivatives_are_not_kept_has_the_same_equations():
     model, at = problem("stormer-verlet", 25, rows=(70, 11))
     kept = model.linearise(at)
-    monkeypatch.setattr(linear_model, "KEPT", 10)
-    found = model.linearise(at)
+    forgetful = replace(model, keeps=False)
+    found = forgetful.linearise(at)
     assert not found.along.tangents
     assert kept.along.tangents
     jax.tree.map(np.testing.assert_array_equal, found.equations, kept.equations)
     np.testing.assert_array_equal(found.along.rows, kept.along.rows)
+    with pytest.raises(ValueError, match="did not keep them"):
+        forgetful.evidence(at, found.along)
 
 
 @pytest.mark.parametrize("rows", [(97, 11, 3, 60), (70, *(11,) * 40)])

@@ -51,8 +51,5 @@ SEARCH_DAMPING = 5e-2
 # A search has ended when its last step lowered the cost by less; a draw's own cost varies by much more.
 SEARCH_CONVERGED = 0.5
 
-# What is kept of a linearisation (`linear_model.py`): more than the rows that are tuned on, with ten steps a row
-KEPT = 1 << 16  # entries, at most, whose derivatives stay in memory
-
 # What programs make together (`programs.py`)
 BLOCK = 16  # entries whose derivatives by the field are made at once; a chunk is a multiple

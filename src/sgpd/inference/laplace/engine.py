@@ -17,6 +17,7 @@ import equinox as eqx
 import numpy as np
 
 from sgpd.data import Trajectories, Windows, excerpts, windows
+from sgpd.errors import NumericalFailure, Outcome
 from sgpd.gp import Kernel, SquaredExponential
 from sgpd.gp.features import Sampling
 from sgpd.inference.checkpoint import Checkpoint
@@ -103,7 +104,9 @@ def fit_laplace(data: Trajectories, guess: FieldPosterior, options: FitOptions, 
     problem = Problem.of(data, guess.plain(), options, LONGEST)
     tuning, lengths = problem.tuning, stage_lengths(problem.length)
     identity = tuning.original, vars(tuning.recording), [vars(run) for run in whole.runs]
-    kept = Checkpoint(options.checkpoint, (*identity, repr((settings, options.integrator, options.x0, seed))))
+    kept = Checkpoint(
+        options.checkpoint, (*identity, repr((settings, options.integrator, options.x0, options.own_points, seed)))
+    )
     stage, lines = kept.load(problem.begin())
     history: list = list(history_of(lines))
     work = np.cumsum([TUNING, *[1] * (len(lengths) - 2), *[TUNING] * (len(lengths) > 1), DRAWING]).tolist()
@@ -168,12 +171,15 @@ class _Optimum(NamedTuple):
 
     def over(self, recording: Recording, observed: np.ndarray) -> "_Optimum":
         """The best field of another recording, given about where it goes, under the same kernels and noise."""
-        tuning = replace(self.tuning, recording=recording)
+        tuning = replace(self.tuning, recording=recording, keeps=False)
         model, rows = tuning.model(self.tuned.hyper), recording.place.shape[1]
         lengths = [length for length in (SHORT, LONGER * SHORT) if length < rows] + [rows]
         at = found_starts(model, self.tuned.at.u, recording.in_line(observed), lengths)
-        at, found, _ = descend(model, at, _tight(recording))
-        return self._replace(tuning=tuning, tuned=self.tuned._replace(at=at, found=found))
+        at, found, ended = descend(model, at, _tight(recording))
+        if not np.isfinite(found.cost):
+            raise NumericalFailure(Outcome.UNSTABLE)
+        converged = self.tuned.converged and ended
+        return self._replace(tuning=tuning, tuned=self.tuned._replace(at=at, found=found, converged=converged))
 
     def joint(self) -> Joint:
         """The Gaussian around it."""

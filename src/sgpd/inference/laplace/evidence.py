@@ -130,6 +130,7 @@ class Tuning:
     integrator: Integrator
     recording: Recording
     known_noise: bool = False
+    keeps: bool = True  # what its model needs for the evidence
 
     @cached_property
     def _start(self) -> Kernels:
@@ -142,7 +143,7 @@ class Tuning:
     def model(self, hyper: Hyper) -> LinearModel:
         """Under these kernels and this noise."""
         kernels = Kernels.of(self._start.original, hyper.moved(self._start.logarithms))
-        return LinearModel(kernels, self.integrator, self.recording, np.exp(hyper.noise))
+        return LinearModel(kernels, self.integrator, self.recording, np.exp(hyper.noise), keeps=self.keeps)
 
     def objective(self, hyper: Hyper, at: ShootingState, along: Along) -> Objective:
         """How good these are, around the best rollout."""
@@ -189,7 +190,7 @@ def tune(tuning: Tuning, hyper: Hyper, best: Descent) -> Tuned:
         promised = maximise(evaluate, here, radius * tuning.movable(), memory, LEFT, EVALUATIONS)
         memory = promised.memory
         if promised.point is here:
-            return tuned._replace(converged=True)
+            return tuned._replace(converged=promised.left < CONVERGED)
         proposal = hyper.of_flat(promised.point.x)
         there = _refitted(tuning, tuned, proposal)
         now = Point.of(tuning.around(there.at, there.found.along), promised.point.x)

@@ -25,7 +25,6 @@ from jaxtyping import Bool, Float
 
 from sgpd.inference.chunks import Rollouts, chunks
 from sgpd.inference.laplace import programs
-from sgpd.inference.laplace.constants import KEPT
 from sgpd.inference.laplace.recording import Recording
 from sgpd.inference.posterior.field import Features, FieldPosterior
 from sgpd.inference.posterior.kernels import Kernels
@@ -144,6 +143,7 @@ class LinearModel:
     noise: Float[np.ndarray, " d"]  # standard deviation, by channel
     prior_mean: Float[np.ndarray, " p"] | float = 0.0
     features: Features | None = None  # random ones of the field
+    keeps: bool = True  # derivatives, from which the evidence under other kernels is made
 
     @classmethod
     def of(cls, posterior: FieldPosterior, integrator: Integrator, recording: Recording, noise) -> "LinearModel":
@@ -163,7 +163,7 @@ class LinearModel:
     def linearise(self, at: ShootingState) -> Linearised:
         """The linear model around an iterate, and what the iterate costs.
 
-        Of a recording of more than `KEPT` entries no derivatives are kept: chunks are made, added up and forgotten.
+        A model that does not keep derivatives makes chunks, adds them up and forgets them.
         """
         d, n = len(self.noise), len(self.recording)
         along = Along(np.empty((n, d)), np.empty((n, d, d)), np.empty((n, d)), np.empty(n, bool), np.empty(n), [])
@@ -182,7 +182,7 @@ class LinearModel:
             x, _, _, _, by_start, *went = (np.asarray(leaf)[:used] for leaf in tangent)
             along.rows[rows], along.by_start[rows], along.explained[rows] = x, by_start, by_bumps @ heights
             along.converged[rows], along.residuals[rows] = went
-            if len(self.recording) <= KEPT:
+            if self.keeps:
                 along.tangents.append((rows, tangent))
             yield rows, by_bumps
 
@@ -198,6 +198,8 @@ class LinearModel:
 
     def derivatives(self, along: Along) -> Iterator[tuple[slice, Float[np.ndarray, "k d p"]]]:
         """J by the heights of bumps under these kernels, chunk by chunk, of rollouts whose derivatives were kept."""
+        if not along.tangents:
+            raise ValueError("There are no derivatives of these rollouts: their model did not keep them.")
         before = np.zeros((len(self.noise), self.size))
         for rows, tangent in along.tangents:
             used = rows.stop - rows.start
@@ -241,10 +243,11 @@ class LinearModel:
     def _weighed(self, along: Along, derivatives) -> Iterator[_Weighed]:
         recording = self.recording
         for rows, by_bumps in derivatives:
-            weight = recording.observed[rows] / self.noise
-            target = weight * (recording.states[rows] - along.rows[rows] + along.explained[rows])
-            by_v = weight[:, :, None] * along.by_start[rows] * self.noise
-            yield _Weighed(rows, by_bumps, weight[:, :, None] * self.kernels.whitened(by_bumps), by_v, target)
+            seen = recording.observed[rows]  # elsewhere a rollout may be anything
+            target = (recording.states[rows] - along.rows[rows] + along.explained[rows]) / self.noise
+            by_u = np.where(seen[:, :, None], self.kernels.whitened(by_bumps) / self.noise[:, None], 0.0)
+            by_v = np.where(seen[:, :, None], along.by_start[rows] * self.noise / self.noise[:, None], 0.0)
+            yield _Weighed(rows, by_bumps, by_u, by_v, np.where(seen, target, 0.0))
 
     def _away(self, at: ShootingState) -> Float[np.ndarray, "s d"]:
         """The prior mean of v."""
@@ -325,10 +328,12 @@ def _at_least(least: float, precision: Float[np.ndarray, "p p"]) -> Float[np.nda
     Where the noise is so small that squares of X beyond 1e16 were added up, rounding alone is larger than that; then
     none is below rounding.
     """
+    if not np.isfinite(precision).all():  # of which LAPACK may make a factor all the same
+        raise np.linalg.LinAlgError("not a number")
     try:
         np.linalg.cholesky(precision)
     except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(precision)  # fails, too, where something is not a number
+        values, vectors = np.linalg.eigh(precision)
         lowest = max(least, 4 * len(values) * np.finfo(float).eps * values[-1])
         return (vectors * np.maximum(values, lowest)) @ vectors.T
     return precision

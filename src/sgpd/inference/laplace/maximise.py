@@ -75,7 +75,8 @@ def maximise(evaluate: Evaluate, start: Point, radii: Vector, memory: Memory, en
     Coordinates of radius 0 stay as they are.
     """
     here, tried = start, 0
-    memory = memory._replace(reach=min(memory.reach, float(radii.max())))
+    reach = memory.reach if memory.reach > SMALLEST_REACH else np.inf  # the last function's cliffs are not this one's
+    memory = memory._replace(reach=min(reach, float(radii.max())))
     if not start.finite:
         return Maximum(start, memory, 0.0)
     while True:

@@ -58,10 +58,10 @@ def tangent(
         by_readings = jax.vmap(lambda y: _by_readings(posterior, paths, y))(step.points)
         by_readings = jnp.einsum("scd,sdr->scr", step.by_field, by_readings)
         by_row, by_readings = (jnp.where(begins, 0.0, each) for each in (step.by_state, by_readings))
-        x = jnp.where(begins, start, step.x)
+        x, points = jnp.where(begins, start, step.x), jnp.where(begins, 0.0, step.points)
         since = jnp.where(begins, jnp.where(free, jnp.eye(d), 0.0), by_row @ since)
         converged, residual = begins | step.info.converged, jnp.where(begins, 0.0, step.info.residual)
-        return (x, since), Tangent(x, by_row, step.points, by_readings, since, converged, residual)
+        return (x, since), Tangent(x, by_row, points, by_readings, since, converged, residual)
 
     return walk(one, before, (chunk.starts, chunk.begins, chunk.free, chunk.steps), chunk.used)
 
@@ -105,7 +105,8 @@ def by_bumps(
     def block(j, along: Tangent):
         def one(j, entry):
             by_row, added = entry
-            j = by_row @ j + added
+            # Anew where a rollout begins, whatever became of the one before.
+            j = jnp.where(jnp.all(by_row == 0), added, by_row @ j + added)
             return j, j
 
         return jax.lax.scan(one, j, (along.by_row, _by_bumps(posterior, along)))

@@ -47,7 +47,7 @@ def extra_costs(
     part = replace(model, recording=model.recording.of_pieces(chosen))
     there = ShootingState(at.u, at.starts[chosen], part.recording.rollouts(part.recording.place.shape[1]))
     some = drawn._replace(unknowns=Unknowns(drawn.unknowns.u, np.asarray(drawn.unknowns.starts)[:, chosen]))
-    return _extra_costs(part, there, part.linearise(there).equations, some) * pieces / few
+    return _extra_costs(part, there, part.linearise(there).equations, some) * len(model.recording) / len(part.recording)
 
 
 def _extra_costs(model: LinearModel, at: ShootingState, equations: Regression, drawn: Drawn):

@@ -130,7 +130,9 @@ class Problem(NamedTuple):
         shorter = Problem.of(self.data, self.tuning.original, self.options, longest)
         rows = np.zeros((self.data.rows, stage.rows.shape[1]))
         rows[self._place()] = self.tuning.recording.in_pieces(stage.rows)
-        return shorter, stage._replace(rows=shorter.tuning.recording.in_line(rows[shorter._place()]))
+        there = rows[shorter._place()]
+        there[shorter.pinned, 0] = shorter.pieces.states[shorter.pinned, 0]  # exact, whatever went through it
+        return shorter, stage._replace(rows=shorter.tuning.recording.in_line(there))
 
     def _place(self) -> Int[np.ndarray, "r m"]:
         """Of the rows of pieces, among those of all runs; padding stands where the last row of its piece does."""

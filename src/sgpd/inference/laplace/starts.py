@@ -64,9 +64,9 @@ def _costs(model: LinearModel, at: ShootingState, rows: Float[np.ndarray, "n d"]
 def _step(model: LinearModel, at: ShootingState, best: _Tried, damping: Float[np.ndarray, " s"]) -> np.ndarray:
     """(Xᵀ X + prior + damping) v = Xᵀ t, start by start, in units of the noise."""
     recording, first, d = model.recording, at.rollouts.first, len(model.noise)
-    weight = np.where(recording.observed, 1 / model.noise, 0.0)
-    by_v = weight[:, :, None] * best.by_start * model.noise
-    target = weight * (recording.states - best.rows)
+    seen = recording.observed  # elsewhere a rollout may be anything
+    by_v = np.where(seen[:, :, None], best.by_start * model.noise / model.noise[:, None], 0.0)
+    target = np.where(seen, (recording.states - best.rows) / model.noise, 0.0)
     matrix = np.add.reduceat(np.einsum("nci,ncj->nij", by_v, by_v), first) + np.diag(model.prior)
     matrix = matrix * (1 + damping[:, None, None] * np.eye(d))
     away = (recording.center - best.starts) / model.noise
