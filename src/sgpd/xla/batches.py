@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from sgpd.xla.tuning import pool_is_narrow, programs_at_once
+from sgpd.xla.tuning import programs_at_once
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -74,13 +74,3 @@ def in_rows(program: Callable[..., Any], *rows: np.ndarray) -> Any:
     starts = range(0, len(padded), ROWS_AT_ONCE)
     parts = [program(*(each[padded[first : first + ROWS_AT_ONCE]] for each in rows)) for first in starts]
     return jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves])[:count], *parts)
-
-
-def each(program: Callable, *stacks: Any) -> Any:
-    """`program` of every entry of stacks, inside compiled code: side by side, but one by one on a narrow pool.
-
-    For what ends in LAPACK, whose batches are what threads wait for (see `xla/tuning.py`); its single solves are not.
-    """
-    if pool_is_narrow():
-        return jax.lax.map(lambda entries: program(*entries), stacks)
-    return jax.vmap(program)(*stacks)
