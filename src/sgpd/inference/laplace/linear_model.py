@@ -244,8 +244,9 @@ class LinearModel:
         recording = self.recording
         for rows, by_bumps in derivatives:
             seen = recording.observed[rows]  # elsewhere a rollout may be anything
+            by_bumps = np.where(seen[:, :, None], by_bumps, 0.0)
             target = (recording.states[rows] - along.rows[rows] + along.explained[rows]) / self.noise
-            by_u = np.where(seen[:, :, None], self.kernels.whitened(by_bumps) / self.noise[:, None], 0.0)
+            by_u = self.kernels.whitened(by_bumps) / self.noise[:, None]
             by_v = np.where(seen[:, :, None], along.by_start[rows] * self.noise / self.noise[:, None], 0.0)
             yield _Weighed(rows, by_bumps, by_u, by_v, np.where(seen, target, 0.0))
 
