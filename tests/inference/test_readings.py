@@ -16,7 +16,7 @@ from sgpd.inference.initial import initial_posterior
 from sgpd.inference.posterior.kernels import Kernels
 from tests.inference.dense import two_runs
 from tests.inference.posterior.test_field import CASES, recording
-from tests.inference.structures import Damped, Product
+from tests.inference.structures import Damped, DampedField, Product
 
 OWN = {"exponential": (Damped(), 2), "product": (Product(), 2)}
 NOISE = 0.02
@@ -120,3 +120,15 @@ def test_a_product_of_two_latents_is_found_though_neither_has_an_effect_where_th
     field = jax.vmap(model.mean())(on_device(clean[20:]))
     expected = np.array([law(0, x) for x in clean[20:]])
     assert np.sqrt(((field - expected) ** 2).mean()) < 0.03 * np.sqrt((expected**2).mean())
+
+
+class Mirrored(Damped):
+    """V' at the state and at its mirror image: a field that cannot be made of readings at the state."""
+
+    def assemble(self, *latents):
+        return lambda x: DampedField(*latents)(x) - DampedField(*latents)(-x)
+
+
+def test_a_structure_that_reads_its_latents_elsewhere_is_refused():
+    with pytest.raises(sgpd.errors.BadInput, match="'damped' reads its latents elsewhere than at the state"):
+        initial_posterior(Mirrored(), two_runs()[0], points=5)

@@ -36,7 +36,7 @@ from sgpd.inference.constants import (
 )
 from sgpd.inference.posterior.field import FieldPosterior, LatentGroup
 from sgpd.inference.posterior.kernels import Kernels
-from sgpd.structures import LatentSpec, Structure
+from sgpd.structures import LatentSpec, Structure, key_of
 from sgpd.xla.batches import in_rows
 
 
@@ -96,6 +96,7 @@ class _Matching(NamedTuple):
     def of(cls, structure: Structure, smoothed: Smoothed, groups: list[LatentGroup]) -> "_Matching":
         """Tried at readings of any size."""
         unit = FieldPosterior(structure, smoothed.states.shape[1], tuple(groups), ())
+        _require_readings_at_the_state(unit, smoothed.states[:3])
         tried = [_Made.of(unit, smoothed.states, r) for r in _some_readings(len(smoothed.states), unit.rho)]
         same = [np.allclose(one.by_readings, tried[0].by_readings, rtol=1e-12, atol=0.0) for one in tried[1:]]
         return cls(structure, smoothed, tried[0], all(same))
@@ -124,6 +125,19 @@ class _Matching(NamedTuple):
                 u = u + np.clip(mean - u, -LONGEST_STEP, LONGEST_STEP) if step else mean
             made = _Made.of(unit, states, _readings(basis, u))
         return _Matched(amplitudes, u, covariance, evidence)
+
+
+def _require_readings_at_the_state(unit: FieldPosterior, states: np.ndarray):
+    """Refuse a structure of somebody's own that reads its latents elsewhere: all derivatives would be wrong."""
+    if ":" not in key_of(unit.structure):
+        return
+    kernels = Kernels.of(unit)
+    u = np.random.default_rng(0).normal(size=kernels.size)
+    field = np.stack([np.asarray(kernels.field(u)(on_device(x))) for x in states])
+    made = _Made.of(unit, states, _readings(kernels.by_unknowns(states), u)).field
+    if not np.allclose(made, field, rtol=1e-6, atol=1e-6 * np.abs(field).max()):
+        hint = "give the latent a map of the state (`depends_on` of its `LatentSpec`), or a group of several"
+        raise BadInput(f"The structure {unit.structure.name!r} reads its latents elsewhere than at the state", hint)
 
 
 class _Made(NamedTuple):
